@@ -1,4 +1,4 @@
-/* What the simulated GPU offers beside the vendor's API.  Found with dlsym in libcuda.so.1; a real
+/* Functions of the simulated GPU beside the vendor's API.  Found with dlsym in libcuda.so.1; a real
  * driver does not have these names. */
 #pragma once
 
@@ -30,7 +30,7 @@ struct simgpu_variable {
   int managed; /* one address for the host and all devices */
 };
 
-/* What nvcc's registration code tells about a fat binary.  The binary itself is never read: `image`
+/* A fat binary, as nvcc's registration code describes it.  The binary is never read: `image`
  * is only the key by which cuModuleLoadData and cuLibraryLoadData find this description again. */
 struct simgpu_image {
   const void* image;

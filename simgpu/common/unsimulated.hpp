@@ -27,7 +27,7 @@ struct UnsimulatedRow {
   Address address;
 };
 
-// Of this library, by name.
+// Lists this library's functions by name.
 [[nodiscard]] std::span<const UnsimulatedRow> unsimulated_functions();
 
 }  // namespace simgpu

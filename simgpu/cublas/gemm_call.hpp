@@ -1,4 +1,4 @@
-// What every matrix product of cuBLAS comes down to.
+// One check and one launch for every matrix product of cuBLAS.
 #pragma once
 
 #include "cublas/handle.hpp"

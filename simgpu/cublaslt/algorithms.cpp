@@ -31,7 +31,7 @@ constexpr std::array kConfigFields{
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, MatmulAlgo, inner_shape_id),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, MatmulAlgo, cluster_shape_id)};
 
-// What the algorithm says of itself; arrays are the tiles.
+// The properties that the algorithm reports, except the list of its tiles.
 struct Capabilities {
   std::int32_t split_k = 1;
   std::uint32_t reduction_schemes =

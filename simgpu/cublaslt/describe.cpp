@@ -49,7 +49,7 @@ bool fp8_is_supported(const GemmProblem& g, const MatmulDesc& desc) {
          g.trans_a && !g.trans_b && g.m % 16 == 0 && g.n % 16 == 0 && g.k % 16 == 0;
 }
 
-// What is not FP8 is as in cublasGemmEx.
+// Types other than FP8 combine as in cublasGemmEx.
 bool types_are_supported(const GemmProblem& g, const MatmulDesc& desc) {
   if (is_fp8(g.a_type) || is_fp8(g.b_type)) return fp8_is_supported(g, desc);
   return arithmetic_of(g) != nullptr;

@@ -107,7 +107,7 @@ TransformDesc transform_of(cudaDataType scale) {
 
 }  // namespace
 
-// What all kinds of descriptors have.
+// Functions that all kinds of descriptors have.
 #define SIMGPU_DESCRIPTOR(Kind, fields)                                                      \
   SIMGPU_CALL(cublasLt##Kind##Destroy, descriptor) {                                         \
     delete descriptor;                                                                       \

@@ -1,4 +1,4 @@
-// What lies in the opaque descriptors of cublasLt.h.  A program may keep them in memory of its own
+// The contents of cublasLt.h's opaque descriptors.  A program may keep them in memory of its own
 // (cublasLtMatmulDescInit and the like), so they hold plain values and fit the opaque sizes.
 #pragma once
 

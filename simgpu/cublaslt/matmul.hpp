@@ -35,7 +35,7 @@ struct MatmulPlan {
 [[nodiscard]] cublasStatus_t plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo,
                                      MatmulPlan& plan);
 
-// What runs without an algorithm: the heuristic's first choice that fits into the workspace.
+// Plans a product without an algorithm: the heuristic's first choice that fits the workspace.
 [[nodiscard]] MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes);
 
 }  // namespace simgpu

@@ -153,13 +153,7 @@ constexpr auto kBackwardFilter = ConvDirection::kBackwardFilter;
 }  // namespace
 
 SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, convolution, image, filter, n, c, h, w) {
-  require(n, c, h, w);
-  const auto dims = output_dims(image, filter, convolution);
-  fail_if(dims.size() != 4);
-  *n = static_cast<int>(dims[0]);
-  *c = static_cast<int>(dims[1]);
-  *h = static_cast<int>(dims[2]);
-  *w = static_cast<int>(dims[3]);
+  give(output_dims(image, filter, convolution), {n, c, h, w});
 }
 
 SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, convolution, image, filter, count, output) {

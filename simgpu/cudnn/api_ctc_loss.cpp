@@ -42,12 +42,12 @@ void run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, const cudnnTensorStruct&
 }  // namespace
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptor, loss, compute) {
-  fail_if(loss == nullptr);
+  require(loss);
   *loss = {compute, CUDNN_LOSS_NORMALIZATION_NONE, 0};
 }
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, loss, compute, normalization, unused) {
-  fail_if(loss == nullptr);
+  require(loss);
   *loss = {compute, normalization, 0};
 }
 

@@ -94,7 +94,7 @@ void set_convolution(cudnnConvolutionDescriptor_t convolution, const Dims& paddi
 // Made, and destroyed.
 #define SIMGPU_DESCRIPTOR(Kind)                                         \
   SIMGPU_CALL(cudnnCreate##Kind##Descriptor, descriptor) {              \
-    fail_if(descriptor == nullptr);                                     \
+    require(descriptor);                                                \
     *descriptor = new std::remove_pointer_t<cudnn##Kind##Descriptor_t>; \
   }                                                                     \
   SIMGPU_CALL(cudnnDestroy##Kind##Descriptor, descriptor) {             \
@@ -122,15 +122,10 @@ SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, tensor, type, n, c, h, w, n_stride, c_
 
 SIMGPU_CALL(cudnnGetTensor4dDescriptor, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
             w_stride) {
-  fail_if(!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
-          tensor->dims.size() != 4);
+  require(tensor, type);
   *type = tensor->type;
-  int* const dims[] = {n, c, h, w};
-  int* const strides[] = {n_stride, c_stride, h_stride, w_stride};
-  for (std::size_t i = 0; i < 4; ++i) {
-    *dims[i] = static_cast<int>(tensor->dims[i]);
-    *strides[i] = static_cast<int>(tensor->strides[i]);
-  }
+  give(tensor->dims, {n, c, h, w});
+  give(tensor->strides, {n_stride, c_stride, h_stride, w_stride});
 }
 
 SIMGPU_CALL(cudnnSetTensorNdDescriptor, tensor, type, count, dims, strides) {
@@ -145,7 +140,7 @@ SIMGPU_CALL(cudnnSetTensorNdDescriptorEx, tensor, format, type, count, dims) {
 
 // The real library (9.19) gives the full count and writes as many elements as were asked for.
 SIMGPU_CALL(cudnnGetTensorNdDescriptor, tensor, requested, type, count, dims, strides) {
-  fail_if(tensor == nullptr);
+  require(tensor);
   if (type != nullptr) *type = tensor->type;
   if (count != nullptr) *count = static_cast<int>(tensor->dims.size());
   copy_out(tensor->dims, requested, dims);
@@ -166,12 +161,10 @@ SIMGPU_CALL(cudnnSetFilter4dDescriptor, filter, type, format, k, c, h, w) {
 }
 
 SIMGPU_CALL(cudnnGetFilter4dDescriptor, filter, type, format, k, c, h, w) {
-  fail_if(!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4);
+  require(filter, type, format);
   *type = filter->type;
   *format = filter->format;
-  int* const dims[] = {k, c, h, w};
-  for (std::size_t i = 0; i < 4; ++i)
-    *dims[i] = static_cast<int>(filter->dims[i]);
+  give(filter->dims, {k, c, h, w});
 }
 
 SIMGPU_CALL(cudnnSetFilterNdDescriptor, filter, type, format, count, dims) {
@@ -180,7 +173,7 @@ SIMGPU_CALL(cudnnSetFilterNdDescriptor, filter, type, format, count, dims) {
 }
 
 SIMGPU_CALL(cudnnGetFilterNdDescriptor, filter, requested, type, format, count, dims) {
-  fail_if(filter == nullptr);
+  require(filter);
   if (type != nullptr) *type = filter->type;
   if (format != nullptr) *format = filter->format;
   if (count != nullptr) *count = static_cast<int>(filter->dims.size());
@@ -200,15 +193,10 @@ SIMGPU_CALL(cudnnSetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h
 
 SIMGPU_CALL(cudnnGetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
             dilation_h, dilation_w, mode, compute) {
-  fail_if(!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
-                     compute) ||
-          convolution->padding.size() != 2);
-  *pad_h = static_cast<int>(convolution->padding[0]);
-  *pad_w = static_cast<int>(convolution->padding[1]);
-  *stride_h = static_cast<int>(convolution->stride[0]);
-  *stride_w = static_cast<int>(convolution->stride[1]);
-  *dilation_h = static_cast<int>(convolution->dilation[0]);
-  *dilation_w = static_cast<int>(convolution->dilation[1]);
+  require(convolution, mode, compute);
+  give(convolution->padding, {pad_h, pad_w});
+  give(convolution->stride, {stride_h, stride_w});
+  give(convolution->dilation, {dilation_h, dilation_w});
   *mode = convolution->mode;
   *compute = convolution->compute;
 }
@@ -222,7 +210,7 @@ SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, convolution, length, padding, strid
 
 SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, convolution, requested, length, padding, stride,
             dilation, mode, compute) {
-  fail_if(convolution == nullptr);
+  require(convolution);
   if (length != nullptr) *length = static_cast<int>(convolution->padding.size());
   copy_out(convolution->padding, requested, padding);
   copy_out(convolution->stride, requested, stride);
@@ -232,7 +220,7 @@ SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, convolution, requested, length, pad
 }
 
 SIMGPU_CALL(cudnnSetConvolutionMathType, convolution, math) {
-  fail_if(convolution == nullptr);
+  require(convolution);
   convolution->math = math;
 }
 
@@ -252,7 +240,7 @@ SIMGPU_CALL(cudnnGetConvolutionGroupCount, convolution, count) {
 }
 
 SIMGPU_CALL(cudnnSetActivationDescriptor, activation, mode, nan, coefficient) {
-  fail_if(activation == nullptr);
+  require(activation);
   *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
 }
 

@@ -90,12 +90,8 @@ SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, pooling, image, count, output) {
 }
 
 SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, pooling, image, n, c, h, w) {
-  require(pooling, image, n, c, h, w);
-  const Dims dims = pooled_dims(*pooling, image->dims);
-  fail_if(dims.size() != 4);
-  int* const output[] = {n, c, h, w};
-  for (std::size_t i = 0; i < 4; ++i)
-    *output[i] = static_cast<int>(dims[i]);
+  require(pooling, image);
+  give(pooled_dims(*pooling, image->dims), {n, c, h, w});
 }
 
 SIMGPU_CALL(cudnnPoolingForward, handle, pooling, alpha, x_desc, x, beta, y_desc, y) {

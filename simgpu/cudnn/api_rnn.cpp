@@ -82,7 +82,7 @@ SIMGPU_CALL(cudnnSetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mo
 
 SIMGPU_CALL(cudnnGetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
             math, input_size, hidden_size, projected_size, layers, dropout, flags) {
-  fail_if(rnn == nullptr);
+  require(rnn);
   const auto give = [](auto* to, auto value) {
     if (to != nullptr) *to = value;
   };

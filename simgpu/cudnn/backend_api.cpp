@@ -89,7 +89,7 @@ SIMGPU_CALL(cudnnBackendGetAttribute, descriptor, name, type, requested, element
   const BackendDescriptor& source = *handle_of(descriptor)->descriptor;
   fail_if(!source.is_finalized, CUDNN_STATUS_NOT_INITIALIZED);
   const AttributeRule* rule = find_rule(source.type, name);
-  fail_if(rule == nullptr);
+  require(rule);
   // The real library (9.19) does not give the operations of a graph back.
   fail_if(name == CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_STATUS_NOT_SUPPORTED);
   // Nor the convolution of a backward one: backward data refuses, backward filter copies nothing.
@@ -124,7 +124,7 @@ SIMGPU_CALL(cudnnBackendGetAttribute, descriptor, name, type, requested, element
 
 namespace {
 
-// Of this type and finalized, else null.
+// Returns null unless the descriptor has this type and is finalized.
 const BackendDescriptor* finalized(cudnnBackendDescriptor_t descriptor,
                                    cudnnBackendDescriptorType_t type) {
   if (descriptor == nullptr) return nullptr;

@@ -55,7 +55,7 @@ struct BackendDescriptor {
   }
 };
 
-// What a program holds.  A descriptor goes on while another one refers to it.
+// A program's handle.  The descriptor lives as long as another one refers to it.
 struct BackendHandle {
   std::shared_ptr<BackendDescriptor> descriptor;
 };

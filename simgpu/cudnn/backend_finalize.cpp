@@ -1,4 +1,4 @@
-// What each descriptor checks when it is finalized.
+// Each kind of descriptor is checked and completed when it is finalized.
 #include "cudnn/backend_graph.hpp"
 
 #include <algorithm>

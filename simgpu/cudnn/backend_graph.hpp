@@ -19,7 +19,7 @@ namespace simgpu {
 // The sizes of a norm's statistics, which only the graph checks.
 [[nodiscard]] cudnnStatus_t check_in_graph(const BackendDescriptor& operation);
 
-// What a graph of these operations does in one kernel.
+// The work of a graph of these operations in one kernel.
 struct FusedWork {
   std::string kernel;  // name
   double blocks = 1;

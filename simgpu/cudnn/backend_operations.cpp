@@ -39,7 +39,7 @@ std::int64_t id_of(const BackendDescriptor& tensor) {
   return tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
 }
 
-// Of tensors in the GPU's memory.
+// Returns the bytes of a tensor in the GPU's memory; other tensors cost none.
 double moved_bytes(const BackendDescriptor& tensor) {
   if (flag(tensor, CUDNN_ATTR_TENSOR_IS_VIRTUAL) || flag(tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE))
     return 0;
@@ -274,7 +274,7 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
       parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;
   }
-  // What the second product reads has the type of the tensors.
+  // The second product's inputs have the type of the tensors.
   const BackendDescriptor& shares = products[1]->child(CUDNN_ATTR_OPERATION_MATMUL_ADESC);
   const BackendDescriptor& values = products[1]->child(CUDNN_ATTR_OPERATION_MATMUL_BDESC);
   if (type_of(shares) != type_of(values)) return std::nullopt;

@@ -10,7 +10,7 @@ double flops_of(const Convolution& c) {
   return 2.0 * count_of(c.output) * count_of(c.filter) / static_cast<double>(c.filter[0]);
 }
 
-// What the kernel of a single-kernel method reads and writes.
+// Returns the bytes that the kernel of a single-kernel method reads and writes.
 double traffic_of(const Convolution& c) {
   const ConvolutionBytes bytes = bytes_of(c);
   double again = 0;

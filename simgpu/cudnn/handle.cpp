@@ -24,7 +24,7 @@ void cudnnContext::run(const std::vector<KernelCall>& calls) {
 }
 
 SIMGPU_CALL(cudnnCreate, handle) {
-  fail_if(handle == nullptr);
+  require(handle);
   const DriverFunctions* driver = dnn_driver();
   fail_if(driver == nullptr, CUDNN_STATUS_NOT_INITIALIZED);
   auto made = std::make_unique<cudnnContext>(*driver, LaunchBy::kLaunchKernel);
@@ -38,12 +38,12 @@ SIMGPU_CALL(cudnnDestroy, handle) {
 }
 
 SIMGPU_CALL(cudnnSetStream, handle, stream) {
-  fail_if(handle == nullptr);
+  require(handle);
   handle->stream = stream;
 }
 
 SIMGPU_CALL(cudnnGetStream, handle, stream) {
-  fail_if(handle == nullptr || stream == nullptr);
+  require(handle, stream);
   *stream = handle->stream;
 }
 
@@ -63,21 +63,14 @@ SIMGPU_CALL(cudnnGetProperty, type, value) {
   fail_if(!version_part(type, {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL}, value));
 }
 
-cudnnStatus_t cudnnGraphVersionCheck(void) {
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnOpsVersionCheck(void) {
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnAdvVersionCheck(void) {
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnCnnVersionCheck(void) {
-  return CUDNN_STATUS_SUCCESS;
-}
+#define SIMGPU_VERSION_CHECK(Part)                \
+  cudnnStatus_t cudnn##Part##VersionCheck(void) { \
+    return CUDNN_STATUS_SUCCESS;                  \
+  }
+SIMGPU_VERSION_CHECK(Graph)
+SIMGPU_VERSION_CHECK(Ops)
+SIMGPU_VERSION_CHECK(Adv)
+SIMGPU_VERSION_CHECK(Cnn)
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
 #define SIMGPU_NAME(code) \

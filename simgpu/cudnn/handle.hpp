@@ -6,6 +6,10 @@
 #include "cudnn/vendor_cudnn.hpp"
 #include "math/handle.hpp"
 
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
 namespace simgpu {
 
 class DnnEntry : public Entry {
@@ -27,6 +31,15 @@ inline void check(cudnnStatus_t status) {
 template <typename... Pointers>
 void require(const Pointers*... pointers) {
   fail_if((... || (pointers == nullptr)));
+}
+
+// Writes dimensions to places of the program, which must be as many.
+inline void give(const std::vector<std::int64_t>& dims, std::initializer_list<int*> places) {
+  fail_if(dims.size() != places.size());
+  for (auto from = dims.begin(); int* const place : places) {
+    require(place);
+    *place = static_cast<int>(*from++);
+  }
 }
 
 // Log and injected failure; then `body()`.

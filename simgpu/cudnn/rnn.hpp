@@ -18,7 +18,7 @@ struct RnnParameter {
 [[nodiscard]] std::vector<RnnParameter> parameters_of(const cudnnRNNStruct& rnn);
 [[nodiscard]] std::size_t weight_space_bytes(const cudnnRNNStruct& rnn);
 
-// What each step and layer keeps, and what training keeps for the way back.
+// Sizes of what each step and layer keeps, and of what training keeps for the backward pass.
 [[nodiscard]] std::size_t workspace_bytes(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x);
 [[nodiscard]] std::size_t reserve_bytes(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x);
 

@@ -13,7 +13,7 @@ constexpr const char* kChip = "GH100";
 constexpr std::size_t kPasses = 2;  // more than one, so that clients have to replay
 constexpr double kOfEveryKernel = 1000;
 
-// What lies in the images that clients carry from one call to the next.
+// The contents of the images that clients carry from one call to the next.
 struct RangeData {
   std::uint64_t kernels = 0;
   std::uint64_t duration_ns = 0;

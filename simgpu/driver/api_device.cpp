@@ -62,7 +62,7 @@ int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int d
       return device + 1;
     case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
       return 2;
-    // What the simulator does offer.
+    // Features that the simulator has.
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:

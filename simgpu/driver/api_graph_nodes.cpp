@@ -12,7 +12,7 @@ using namespace simgpu;
 
 namespace {
 
-// What all functions that add a node are given.
+// The parameters that all functions that add a node have in common.
 struct Place {
   CUgraphNode* node;
   CUgraph graph;

@@ -1,4 +1,4 @@
-// What nodes of graphs are, read and changed.
+// Functions that read and change the parameters of a graph's nodes.
 #include "driver/call.hpp"
 #include "driver/graph_build.hpp"
 #include "driver/graph_exec.hpp"

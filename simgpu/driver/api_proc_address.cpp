@@ -9,7 +9,7 @@
 
 namespace simgpu {
 
-// Where the linker puts the section of SIMGPU_PROC_ROW.
+// The linker puts the section of SIMGPU_PROC_ROW between these two.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names.
 extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __start_simgpu_proc_rows[];
 extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __stop_simgpu_proc_rows[];
@@ -57,7 +57,7 @@ struct Found {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
-// What is not simulated exists, too: the newest version, since all of them answer alike.
+// Finds a function that is not simulated: its newest version, since all of them answer alike.
 void* unsimulated(std::string_view base, bool per_thread) {
   const UnsimulatedRow* best = nullptr;
   for (const auto& row : unsimulated_functions()) {

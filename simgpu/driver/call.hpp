@@ -1,4 +1,4 @@
-// What every exported driver function does around its own work.
+// Every exported driver function logs, locks and takes its time in the same way.
 #pragma once
 
 #include "common/entry.hpp"
@@ -11,7 +11,7 @@
 
 namespace simgpu {
 
-// What a call costs on the host's clock; the numbers are in the model file.
+// The kind of a call decides its cost on the host's clock; the numbers are in the model file.
 enum class Cost { kNone, kLaunch, kGraphLaunch, kRecord, kQuery, kWait, kCopy, kAllocate, kOther };
 
 [[nodiscard]] Nanoseconds cost_of(const Simulator& simulator, Cost cost);

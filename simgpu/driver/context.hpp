@@ -1,4 +1,4 @@
-// What handles of the driver API point to, except graphs (graph.hpp).
+// The objects behind the driver API's handles, except graphs (graph.hpp).
 #pragma once
 
 #include "driver/timeline.hpp"
@@ -73,7 +73,7 @@ struct Kernel {
   }
 };
 
-// What cuFuncSetAttribute() sets.
+// Settings that cuFuncSetAttribute() changes.
 struct FunctionSettings {
   int max_dynamic_shared_bytes = 48 * 1024;
   int preferred_carveout = -1;

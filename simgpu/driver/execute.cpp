@@ -362,8 +362,8 @@ void Simulator::finish(Operation& operation) {
 
 namespace {
 
-// What "all work in this stream" means for a host that waits: the legacy stream stands for the
-// blocking streams too.
+// Returns the operation that ends with "all work in this stream": the legacy stream includes the
+// blocking streams.
 Operation contents(Stream& stream) {
   Operation operation;
   Engine::order_after(stream, operation);

@@ -69,7 +69,7 @@ struct KernelWork {
   std::uint32_t correlation_id = 0;  // of the launch, for the observer
   CallOrigin origin{};               // of the launch
 
-  // What only a node of a graph keeps.
+  // Only a node of a graph has these.
   std::shared_ptr<const KernelArguments> arguments{};
   std::shared_ptr<const MeetingSource> meetings{};  // of a collective
   LaunchAttributes attributes{};
@@ -212,7 +212,7 @@ struct Graph {
   bool is_clone = false;  // a copy of `ordinal`, by cuGraphClone
   std::map<CUgraphConditionalHandle, std::shared_ptr<ConditionalHandle>> handles;
   UserReferences references;
-  // Where only one instantiation may exist, the one that exists holds this.
+  // The existing instantiation holds this if there may be only one.
   std::weak_ptr<const void> instantiation;
 };
 
@@ -245,7 +245,7 @@ struct Capture {
   std::vector<Stream*> streams;  // origin first
 };
 
-// What cuGraphInstantiate makes: nodes in an order in which they can run.  Never changed, so that a
+// The product of cuGraphInstantiate: nodes in an order in which they can run.  Never changed, so a
 // launch that still waits in a stream keeps the version it was launched with.
 struct ExecBody;
 

@@ -11,7 +11,7 @@ namespace simgpu {
 Graph& create_graph(Simulator& s);
 void destroy_graph(Simulator& s, Graph& graph);
 
-// What the host gives as an array of nodes and an optional array of edge data.
+// Reads an array of nodes and an optional array of edge data that the host gives.
 [[nodiscard]] std::vector<Edge> edges_to(Simulator& s, const CUgraphNode* nodes,
                                          const CUgraphEdgeData* data, std::size_t count);
 

@@ -31,8 +31,8 @@ class GraphRun {
   // taken what the graph's waits stand for.
   void begin_records();
 
-  // What must be known before anything can start is: the graph is at the head of its stream since
-  // `start`.  Runs what can run; true when all nodes have.
+  // Runs what can run, and returns whether all nodes have.  The graph is at the head of its stream
+  // since `start`.
   bool advance(Nanoseconds start);
   [[nodiscard]] Nanoseconds end() const { return end_; }
 

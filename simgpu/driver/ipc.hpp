@@ -1,4 +1,4 @@
-// What processes share: memory and events that one of them hands to another by a handle.
+// Memory and events that one process hands to another by a handle.
 #pragma once
 
 #include "driver/model.hpp"
@@ -15,7 +15,7 @@ namespace simgpu {
 
 enum class SharedKind : std::uint32_t { kMemory = 1, kEvent = 2 };
 
-// What a handle says: a file that a process holds open.  The handle has room for 64 bytes.
+// The contents of a handle: a file that a process holds open.  It has room for 64 bytes.
 struct SharedName {
   SharedKind kind;
   std::int32_t process;

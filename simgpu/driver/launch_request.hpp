@@ -1,4 +1,4 @@
-// What a launch or a kernel node asks for, and the work that it is.
+// A launch's or kernel node's request is checked and becomes work.
 #pragma once
 
 #include "driver/simulator.hpp"

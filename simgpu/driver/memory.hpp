@@ -54,7 +54,7 @@ class Memory {
   std::map<std::uintptr_t, Allocation> allocations_;  // by base address
 };
 
-// What cuMemAllocAsync takes from: counts of bytes, since the memory itself comes from the system.
+// The pools of cuMemAllocAsync only count bytes; the memory itself comes from the system.
 
 struct Device;
 
@@ -73,7 +73,7 @@ struct MemoryPool {
     reserved = std::max(reserved, used);
     reserved_high = std::max(reserved_high, reserved);
   }
-  // Of what is free, the threshold is kept: here at once, and not from the next synchronisation on.
+  // Keeps the threshold's share of what is free: at once, not from the next synchronisation on.
   void give_back(std::uint64_t bytes) {
     used -= bytes;
     keep(release_threshold);

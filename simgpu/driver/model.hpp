@@ -57,7 +57,7 @@ struct EventCosts {
   double resolution_us = 0;        // time stamps are rounded down to it; 0: 1 ns
 };
 
-// What a launch looks like to the rules.
+// The properties of a launch that rules can ask for.
 struct LaunchShape {
   std::array<unsigned, 3> grid{1, 1, 1};
   int device = 0;
@@ -112,7 +112,7 @@ struct Model {
 // Throws ModelError("FILE: PLACE: what was expected").
 [[nodiscard]] Model read_model(const std::string& default_file, const Settings& settings);
 
-// What names a simulated device: the driver and NVML say the same.
+// The names of a simulated device; the driver and NVML report the same.
 
 inline std::array<unsigned char, 16> device_uuid(int device) {
   std::array<unsigned char, 16> uuid{'s', 'i', 'm', 'g', 'p', 'u', 0x40, 0, 0x80};

@@ -18,7 +18,7 @@
 namespace simgpu {
 namespace {
 
-// What stands in a compiled image (ELF of a cubin, or a fat binary that holds one): kernels with
+// A compiled image (ELF of a cubin, or a fat binary that holds one) lists its kernels with
 // their parameters, registers and shared memory, and variables.  The format is not documented by
 // the vendor; the records read here are those that the binary tools print (CUDA Binary
 // Utilities 13.0, cuobjdump -elf, "EIATTR_...").

@@ -24,7 +24,7 @@ namespace simgpu {
                                          std::size_t bytes);
 [[nodiscard]] FreeWork free_work(Simulator& s, const Graph& graph, CUdeviceptr address);
 
-// Where the address is that of an allocation node; else null.
+// Returns null unless the address is that of an allocation node.
 [[nodiscard]] std::shared_ptr<GraphMemory> graph_memory_at(Simulator& s, CUdeviceptr address);
 
 // The work of any node whose parameters are not graphs, for cuGraphAddNode and its relatives.
@@ -60,7 +60,7 @@ KernelWork kernel_node_work(Simulator& s, const Parameters& parameters) {
   return work;
 }
 
-// What cuGraphKernelNodeGetParams returns.  The arguments stay the node's.
+// Fills what cuGraphKernelNodeGetParams returns.  The arguments stay the node's.
 template <typename Parameters>
 void describe(Simulator& s, const KernelWork& work, Parameters& out) {
   out = {};

@@ -1,4 +1,4 @@
-// What the observer of simgpu.h, the simulated CUPTI, is told.
+// Tells the observer of simgpu.h, the simulated CUPTI, of calls.
 #pragma once
 
 #include "driver/simulator.hpp"
@@ -11,7 +11,7 @@ namespace simgpu {
 // Null while nobody observes.
 [[nodiscard]] const simgpu_observer* current_observer();
 
-// Of the launch that this thread is making; 0 where it is not observed.
+// Returns the id of the launch that this thread is making; 0 if it is not observed.
 [[nodiscard]] std::uint32_t correlation_of_this_call();
 
 // Tells the observer of a call: of its begin when constructed, of its end by `finished`.

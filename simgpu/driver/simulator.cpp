@@ -15,7 +15,7 @@ struct PushedContexts {
   PushedContexts* older = nullptr;
 };
 
-// Those of all threads: what is still in a list is no leak.
+// A list of all threads' contexts; whatever is still in it at exit is no leak.
 constinit std::atomic<PushedContexts*> newest{nullptr};
 
 PushedContexts* new_thread() {
@@ -185,32 +185,16 @@ std::shared_ptr<Event> Simulator::event(CUevent handle) {
   return owner->second->events.at(event);
 }
 
-Module& Simulator::module(CUmodule handle) {
-  return checked<Module>(module_owner, handle);
-}
-
-Library& Simulator::library(CUlibrary handle) {
-  return checked<Library>(libraries, handle);
-}
-
-Kernel& Simulator::kernel(CUkernel handle) {
-  return checked<Kernel>(kernels, handle);
-}
-
-Function& Simulator::function(CUfunction handle) {
-  return checked<Function>(functions, handle);
-}
-
-Graph& Simulator::graph(CUgraph handle) {
-  return checked<Graph>(graphs, handle);
-}
-
-Node& Simulator::node(CUgraphNode handle) {
-  return checked<Node>(nodes, handle);
-}
-
-GraphExec& Simulator::exec(CUgraphExec handle) {
-  return checked<GraphExec>(execs, handle);
-}
+#define SIMGPU_LOOK_UP(name, Type, Handle, list) \
+  Type& Simulator::name(Handle handle) {         \
+    return checked<Type>(list, handle);          \
+  }
+SIMGPU_LOOK_UP(module, Module, CUmodule, module_owner)
+SIMGPU_LOOK_UP(library, Library, CUlibrary, libraries)
+SIMGPU_LOOK_UP(kernel, Kernel, CUkernel, kernels)
+SIMGPU_LOOK_UP(function, Function, CUfunction, functions)
+SIMGPU_LOOK_UP(graph, Graph, CUgraph, graphs)
+SIMGPU_LOOK_UP(node, Node, CUgraphNode, nodes)
+SIMGPU_LOOK_UP(exec, GraphExec, CUgraphExec, execs)
 
 }  // namespace simgpu

@@ -51,7 +51,7 @@ struct HostCall {
   std::atomic<bool> returned{false};
 };
 
-// Where the next node that a stream captures goes: behind these nodes, by edges with this data.
+// The nodes that the next captured node of a stream follows, by edges with this data.
 // Two arrays, because cuStreamGetCaptureInfo hands both out.
 struct CaptureFront {
   std::vector<Node*> nodes;
@@ -127,7 +127,7 @@ struct KernelsInARow {
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
 
-  // What the next kernel takes longer, which `next` says the time of and which begins at `start`.
+  // Returns how much longer the next kernel takes, which follows rule `next` and begins at `start`.
   [[nodiscard]] double droop(const Rule& next, Nanoseconds start) {
     constexpr Nanoseconds pause = 20'000;
     if (rule != &next || start > end + pause) {

@@ -18,7 +18,7 @@ void require_inside(Simulator& s, const FillWork& work);
 // Arrays are not simulated.
 [[nodiscard]] void* operand(CUmemorytype type, const void* host, CUdeviceptr device);
 
-// Of a CUDA_MEMCPY3D or a CUDA_MEMCPY3D_PEER.
+// Makes the work of a CUDA_MEMCPY3D or a CUDA_MEMCPY3D_PEER.
 template <typename Box>
 CopyWork copy_of(const Box& p) {
   auto* source = static_cast<const char*>(operand(p.srcMemoryType, p.srcHost, p.srcDevice));

@@ -1,4 +1,4 @@
-// What really happened on the simulated devices, for comparison with what a profiler reports.
+// Writes what really happened on the simulated devices, to compare with a profiler's report.
 #pragma once
 
 #include "driver/context.hpp"

@@ -1,5 +1,7 @@
 #include "math/blas_status.hpp"
 
+#include "common/code_texts.hpp"
+
 namespace simgpu {
 
 cublasStatus_t status_of(CUresult result) {
@@ -17,47 +19,31 @@ cublasStatus_t status_of(CUresult result) {
 
 namespace {
 
-struct Status {
-  cublasStatus_t code;
-  const char* name;
-  const char* text;
+constexpr CodeText<cublasStatus_t> kStatuses[] = {
+    SIMGPU_CODE(CUBLAS_STATUS_SUCCESS, "success"),
+    SIMGPU_CODE(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),
+    SIMGPU_CODE(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed"),
+    SIMGPU_CODE(CUBLAS_STATUS_INVALID_VALUE, "an invalid value was used as an argument"),
+    SIMGPU_CODE(CUBLAS_STATUS_ARCH_MISMATCH, "the device lacks a required feature"),
+    SIMGPU_CODE(CUBLAS_STATUS_MAPPING_ERROR, "access to device memory failed"),
+    SIMGPU_CODE(CUBLAS_STATUS_EXECUTION_FAILED, "the function failed to launch on the GPU"),
+    SIMGPU_CODE(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed"),
+    SIMGPU_CODE(CUBLAS_STATUS_NOT_SUPPORTED, "the functionality is not supported"),
+    SIMGPU_CODE(CUBLAS_STATUS_LICENSE_ERROR, "the license check failed"),
 };
 
-#define SIMGPU_STATUS(code, text) \
-  Status {                        \
-    code, #code, text             \
-  }
-constexpr Status kStatuses[] = {
-    SIMGPU_STATUS(CUBLAS_STATUS_SUCCESS, "success"),
-    SIMGPU_STATUS(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),
-    SIMGPU_STATUS(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed"),
-    SIMGPU_STATUS(CUBLAS_STATUS_INVALID_VALUE, "an invalid value was used as an argument"),
-    SIMGPU_STATUS(CUBLAS_STATUS_ARCH_MISMATCH, "the device lacks a required feature"),
-    SIMGPU_STATUS(CUBLAS_STATUS_MAPPING_ERROR, "access to device memory failed"),
-    SIMGPU_STATUS(CUBLAS_STATUS_EXECUTION_FAILED, "the function failed to launch on the GPU"),
-    SIMGPU_STATUS(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed"),
-    SIMGPU_STATUS(CUBLAS_STATUS_NOT_SUPPORTED, "the functionality is not supported"),
-    SIMGPU_STATUS(CUBLAS_STATUS_LICENSE_ERROR, "the license check failed"),
-};
-#undef SIMGPU_STATUS
-
-constexpr Status kUnknown{{}, "unknown cuBLAS status", "unknown cuBLAS status"};
-
-const Status& find(cublasStatus_t code) {
-  for (const Status& status : kStatuses) {
-    if (status.code == code) return status;
-  }
-  return kUnknown;
-}
+constexpr const char* kUnknown = "unknown cuBLAS status";
 
 }  // namespace
 
 const char* status_name(cublasStatus_t status) {
-  return find(status).name;
+  const auto* known = find_code(kStatuses, status);
+  return known == nullptr ? kUnknown : known->name;
 }
 
 const char* status_text(cublasStatus_t status) {
-  return find(status).text;
+  const auto* known = find_code(kStatuses, status);
+  return known == nullptr ? kUnknown : known->text;
 }
 
 }  // namespace simgpu

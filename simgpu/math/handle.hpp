@@ -1,4 +1,4 @@
-// What the handles of all math libraries have in common: a context, and kernels loaded into it.
+// The common base of the math libraries' handles: a context, and kernels loaded into it.
 #pragma once
 
 #include "common/entry.hpp"
@@ -16,7 +16,7 @@
 
 namespace simgpu {
 
-// What a math library calls of the driver, and the two ways in which the vendor's find it.
+// The driver's functions that a math library calls, found in the vendor's two ways.
 
 // X(member, vendor's name with the version in which the present signature appeared): what the
 // vendor's runtime asks for.
@@ -100,7 +100,7 @@ class MathHandle {
   std::unordered_map<std::string, LoadedKernel> kernels_;
 };
 
-// What cublasGetProperty and its like say of a version; false for what is no part of one.
+// Answers cublasGetProperty and its like; returns false if `part` is no part of a version.
 [[nodiscard]] inline bool version_part(libraryPropertyType part, const std::array<int, 3>& version,
                                        int* value) {
   if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return false;

@@ -1,4 +1,4 @@
-// What every exported function of the simulated NCCL does around its own work.
+// Every exported function of the simulated NCCL logs and fails in the same way.
 #pragma once
 
 #include "common/exported.hpp"

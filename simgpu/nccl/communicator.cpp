@@ -152,7 +152,7 @@ CUresult ncclComm::find_kernel(const std::string& name, CUfunction& function) {
   return CUDA_SUCCESS;
 }
 
-// What `later` gets from now on begins after what `earlier` holds.
+// Makes later work of `later` begin after the present work of `earlier`.
 ncclResult_t ncclComm::order(cudaStream_t earlier, cudaStream_t later) {
   if (earlier == later) return ncclSuccess;
   CUevent event = nullptr;

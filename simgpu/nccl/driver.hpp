@@ -69,7 +69,7 @@ class CurrentContext {
   CUcontext before_ = nullptr;
 };
 
-// What ncclGetLastError says in this thread, and the result that goes with it.
+// Sets what ncclGetLastError reports in this thread, and returns `result`.
 ncclResult_t fail(ncclResult_t result, const char* why);
 [[nodiscard]] const char* last_failure();
 

@@ -1,4 +1,4 @@
-// Where the ranks of a communicator meet: a file that all of them map, whether they are threads of
+// The ranks of a communicator meet in a file that all of them map, whether they are threads of
 // one process or processes.  It holds when each rank's part of a collective began, in virtual time.
 #pragma once
 
@@ -52,7 +52,7 @@ class Region {
   [[nodiscard]] Beginning& sending(int from, int to, std::uint64_t ordinal);
   [[nodiscard]] Beginning& receiving(int from, int to, std::uint64_t ordinal);
 
-  // What a rank lays down for others at the beginning of an operation.  Whoever begins the next but
+  // Stores a rank's data for others at the beginning of an operation.  Whoever begins the next but
   // one knows that all have read this one, so that places are used again.
   bool lay_down(const Beginning& beginning, const std::vector<std::byte>& bytes);
   bool read(const Beginning& beginning, std::vector<std::byte>& bytes) const;

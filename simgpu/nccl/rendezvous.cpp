@@ -197,7 +197,7 @@ void take(const std::vector<Operation>& operations, int rank, int ranks,
   }
 }
 
-// What a kernel's simgpu_meeting points to.  Holds itself until the driver is done with it.
+// A kernel's simgpu_meeting points to one.  It owns itself until the driver is done with it.
 struct Rendezvous {
   // An operation of this rank's, and the beginnings of others that it waits for.
   struct Promise {
@@ -221,7 +221,7 @@ struct Rendezvous {
 
 namespace {
 
-// Of one rank and operation.  More are not moved: each byte takes processor time that a GPU would
+// The limit for one rank and operation.  More are not moved: each byte takes time that a GPU would
 // not, and the gradients of a large layer would take seconds a step.
 #ifdef __SANITIZE_THREAD__  // looks at each of them
 constexpr std::size_t kMostMovedBytes = 64U << 10U;

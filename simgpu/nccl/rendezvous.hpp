@@ -14,7 +14,7 @@
 
 namespace simgpu {
 
-// What a program asks of a communicator.
+// Operations that a program asks of a communicator.
 
 enum class OperationKind {
   kAllReduce,
@@ -47,7 +47,7 @@ struct Operation {
 // 0 for an unknown type.
 [[nodiscard]] std::size_t bytes_of(ncclDataType_t type);
 
-// What a rank's kernel takes part in: all collectives of a group are one meeting, sends and
+// The meetings of a rank's kernel: all collectives of a group are one meeting, sends and
 // receives one each.
 enum class Part { kCollective, kSend, kReceive };
 struct Appointment {
@@ -85,7 +85,7 @@ enum class Launches { kOne, kOfAGraph };
 
 struct Rendezvous;
 
-// What a launch hands to the driver, which has it from then on.  Where the launch fails, `drop` it:
+// A launch hands this to the driver, which owns it from then on.  If the launch fails, `drop` it:
 // the driver may have done so already.
 struct MeetingToLaunch {
   simgpu_meeting contract;
@@ -99,7 +99,7 @@ struct MeetingToLaunch {
 // The bytes of collectives, sends and receives: each rank lays down what it gives when its kernel
 // begins, and takes what it is to get once all are there.
 
-// What a rank lays down for `operations`, all collectives of a group one after the other.
+// Returns the data that a rank stores for `operations`, all collectives of a group in turn.
 [[nodiscard]] std::vector<std::byte> given(const std::vector<Operation>& operations, int rank,
                                            int ranks);
 

@@ -58,7 +58,7 @@ nvmlDevice_t handle_of(int device) {
   return reinterpret_cast<nvmlDevice_t>(static_cast<std::uintptr_t>(device) + 1);
 }
 
-// What the driver knows, if this process uses it.
+// Asks the driver, if this process uses it.
 simgpu_device_use use_of(int device) {
   simgpu_device_use use{};
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -212,7 +212,7 @@ nvmlReturn_t clock_mhz(nvmlClockType_t type, unsigned* mhz) {
   return put(static_cast<unsigned>(khz / 1000), mhz);
 }
 
-// Of all processes, only this one is known.
+// Lists this process, the only one that the simulator knows.
 template <typename Info>
 nvmlReturn_t processes(int device, unsigned* count, Info* infos) {
   if (count == nullptr) return NVML_ERROR_INVALID_ARGUMENT;

@@ -1,5 +1,5 @@
-// What the simulated NVML has of the vendor's nvml.h, which no toolkit carries: names and layouts
-// as the NVML API Reference Guide describes them.
+// The simulated part of the vendor's nvml.h, which no toolkit carries: names and layouts are those
+// of the NVML API Reference Guide.
 #pragma once
 
 // NOLINTBEGIN(readability-identifier-naming): the vendor's names

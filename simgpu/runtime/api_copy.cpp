@@ -30,7 +30,7 @@ CUDA_MEMCPY2D plane(void* destination, size_t destination_pitch, const void* sou
   return p;
 }
 
-// Where `bytes` bytes at `offset` of a symbol are.
+// Finds the address of `bytes` bytes at `offset` of a symbol.
 cudaError_t place(const DriverFunctions& driver, const void* symbol, size_t bytes, size_t offset,
                   CUdeviceptr& at) {
   size_t size = 0;

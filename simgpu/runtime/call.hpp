@@ -1,4 +1,4 @@
-// What every exported runtime function does around its own work.
+// Every exported runtime function logs, fails and keeps the last error in the same way.
 #pragma once
 
 #include "common/entry.hpp"
@@ -34,7 +34,7 @@ static_assert(int{cudaErrorCapturedEvent} == int{CUDA_ERROR_CAPTURED_EVENT});
 // The same for a device of the caller's choice, whatever is current.
 [[nodiscard]] CUresult use_device(const DriverFunctions& driver, int ordinal);
 
-// What a body returns: a code of either API.
+// A body's result: a code of either API.
 struct Code {
   Code(CUresult code) : value(code) {}
   Code(cudaError_t code) : value(code) {}

@@ -137,7 +137,7 @@
 
 namespace simgpu {
 
-// What a null stream means.
+// The meaning of a null stream.
 enum class DefaultStream { kLegacy, kPerThread };
 inline constexpr auto kLegacy = DefaultStream::kLegacy;
 inline constexpr auto kPerThread = DefaultStream::kPerThread;

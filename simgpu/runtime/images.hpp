@@ -1,4 +1,4 @@
-// What nvcc's generated code registers before main: fat binaries, their kernels and variables.
+// Keeps what nvcc's generated code registers before main: fat binaries, kernels and variables.
 #pragma once
 
 #include "runtime/driver_functions.hpp"

@@ -1,4 +1,4 @@
-// What launched graphs do, and when.
+// Launched graphs do their work in the order and at the times of their nodes.
 #include "graph_fixture.hpp"
 
 #include <atomic>
@@ -29,7 +29,7 @@ class UserObjects : public GraphTest {
     EXPECT_EQ(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
     return graph;
   }
-  // What the count becomes; waits for it for a while, or shortly for nothing to happen.
+  // Waits until the count is as expected, or shortly for nothing to happen; returns the count.
   int destroyed(int expected) {
     const auto patience = std::chrono::milliseconds(expected > 0 ? 5000 : 20);
     const auto limit = std::chrono::steady_clock::now() + patience;

@@ -1,4 +1,4 @@
-// What the truth file says of kernels in graphs, and graph functions that fail on request.
+// The truth file lists kernels in graphs; graph functions fail on request.
 #include "run_program.hpp"
 
 #include <gmock/gmock.h>

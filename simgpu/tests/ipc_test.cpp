@@ -28,7 +28,7 @@ CUstream new_context() {
   return stream;
 }
 
-// What the other process does; 0 if all went as it should, else where it did not.
+// Runs in the other process; returns 0, or the number of the step that failed.
 int import(const Handed& handed) {
   CUstream stream = new_context();
   CUdeviceptr memory = 0, again = 0;

@@ -14,7 +14,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What a program prints, and the truth file it leaves.
+// A program's output, and the truth file that it leaves.
 struct MathRun {
   ProgramRun program;
   nlohmann::json truth;

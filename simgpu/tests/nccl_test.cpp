@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
-// What rank N printed; -1 if it printed nothing.
+// Returns the number that a rank printed; -1 if it printed nothing.
 double time_of_rank(const ProgramRun& run, int rank) {
   const std::string word = "rank " + std::to_string(rank) + ": ";
   for (const auto& line : run.lines()) {

@@ -44,7 +44,7 @@ std::string write_file(const std::string& name, const std::string& content) {
 
 namespace {
 
-// What exec wants: pointers, and a null at the end.
+// Returns the pointers that exec wants, with a null at the end.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers(texts.size() + 1, nullptr);
   std::transform(texts.begin(), texts.end(), pointers.begin(),

@@ -129,7 +129,7 @@ struct Network {
   std::size_t weights = 0, workspace = 0, reserve = 0;
 };
 
-// Where a parameter lies, in elements, and its size.
+// Prints where a parameter lies, in elements, and its size.
 void show_parameter(const Network& network, int layer, int id) {
   const auto matrix = tensor({1, 1, 1}), bias = tensor({1, 1, 1});
   void *matrix_address = nullptr, *bias_address = nullptr;
@@ -173,7 +173,7 @@ void more_rnns() {
                                              unsorted, nullptr));
 }
 
-// What is left: each call is one kernel but the loss, whose gradients are a second one.
+// Runs the other layers: each call is one kernel, but the loss's gradients are a second one.
 void layers() {
   const auto x = tensor({4, 8, 16, 16}), pooled = tensor({4, 8, 8, 8});
   show("softmax", cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,

@@ -1,4 +1,4 @@
-// What an nvcc-built program does with the runtime, one subcommand per test.
+// A program that nvcc builds: one subcommand per test of the runtime.
 #include "scenes.hpp"
 
 #include <thread>
