@@ -106,29 +106,30 @@ std::vector<MatmulAlgo> candidates(const Matmul& matmul) {
   return result;
 }
 
-cublasStatus_t plan_from(const Matmul& matmul, const MatmulAlgo& algo, MatmulPlan& plan) {
-  if (algo.magic != kAlgoMagic || algo.id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
-  if (algo.splits < 1 ||
-      (algo.splits > 1 && algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
-       algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_INPLACE)) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+MatmulPlan plan_from(const Matmul& matmul, const MatmulAlgo& algo) {
+  fail_if(algo.magic != kAlgoMagic || algo.id != kAlgoId);
+  fail_if(algo.splits < 1 ||
+              (algo.splits > 1 && algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
+               algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_INPLACE),
+          CUBLAS_STATUS_NOT_SUPPORTED);
+  MatmulPlan plan{};
   plan.tile = gemm_tile(matmul.problem);
   if (algo.tile_id != CUBLASLT_MATMUL_TILE_UNDEFINED) {
     const auto* tile = std::find_if(kTiles.begin(), kTiles.end(),
                                     [&](const TileId& known) { return known.id == algo.tile_id; });
-    if (tile == kTiles.end()) return CUBLAS_STATUS_NOT_SUPPORTED;
+    fail_if(tile == kTiles.end(), CUBLAS_STATUS_NOT_SUPPORTED);
     plan.tile.m = tile->m;
     plan.tile.n = tile->n;
   }
   // In place, the blocks take turns on the output: no second kernel, no workspace to speak of.
   plan.splits = needs_reduction(algo) ? algo.splits : 1;
   plan.workspace_bytes = split_workspace_bytes(matmul.problem, plan.splits);
-  return CUBLAS_STATUS_SUCCESS;
+  return plan;
 }
 
 cublasLtMatmulHeuristicResult_t result_of(const cublasLtContext& handle, const Matmul& matmul,
-                                          const MatmulAlgo& algo, const MatmulPlan& plan) {
+                                          const MatmulAlgo& algo) {
+  const MatmulPlan plan = plan_from(matmul, algo);
   cublasLtMatmulHeuristicResult_t result{};
   put(algo, result.algo);
   result.workspaceSize = static_cast<std::size_t>(plan.workspace_bytes);
@@ -141,8 +142,8 @@ cublasLtMatmulHeuristicResult_t result_of(const cublasLtContext& handle, const M
 
 }  // namespace
 
-cublasStatus_t plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo, MatmulPlan& plan) {
-  return plan_from(matmul, value_in<MatmulAlgo>(algo), plan);
+MatmulPlan plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo) {
+  return plan_from(matmul, value_in<MatmulAlgo>(algo));
 }
 
 MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes) {
@@ -163,20 +164,14 @@ using namespace simgpu;
 
 SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, handle, desc, a, b, c, d, preference, requested,
             results, returned) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  check_handle(handle);
+  fail_if(preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr);
   *returned = 0;
-  Matmul matmul;
-  if (const auto status = describe({desc, a, b, c, d}, matmul); status != CUBLAS_STATUS_SUCCESS) {
-    return status;
-  }
+  const Matmul matmul = describe({desc, a, b, c, d});
   const auto wishes = value_in<MatmulPreference>(*preference);
   for (const MatmulAlgo& algo : candidates(matmul)) {
-    MatmulPlan plan{};
-    if (*returned == requested || plan_from(matmul, algo, plan) != CUBLAS_STATUS_SUCCESS) break;
-    const auto result = result_of(*handle, matmul, algo, plan);
+    if (*returned == requested) break;
+    const auto result = result_of(*handle, matmul, algo);
     // "Selecting a non-zero value will exclude algorithms that report device utilization higher
     // than specified."
     if (result.workspaceSize > wishes.max_workspace_bytes ||
@@ -186,68 +181,54 @@ SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, handle, desc, a, b, c, d, preference
     }
     results[(*returned)++] = result;
   }
-  return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  fail_if(*returned == 0, CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoGetIds, handle, unused, unused2, unused3, unused4, unused5, unused6,
             requested, ids, returned) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (requested <= 0 || ids == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  check_handle(handle);
+  fail_if(requested <= 0 || ids == nullptr);
   ids[0] = kAlgoId;
   if (returned != nullptr) *returned = 1;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoInit, handle, unused, unused2, unused3, unused4, unused5, unused6, id,
             algo) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (algo == nullptr || id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
+  check_handle(handle);
+  fail_if(algo == nullptr || id != kAlgoId);
   put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoCheck, handle, desc, a, b, c, d, algo, result) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (algo == nullptr || result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  Matmul matmul;
-  auto status = describe({desc, a, b, c, d}, matmul);
-  if (status != CUBLAS_STATUS_SUCCESS) return status;
-  MatmulPlan plan{};
-  const auto settings = value_in<MatmulAlgo>(*algo);
-  status = plan_from(matmul, settings, plan);
-  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  check_handle(handle);
+  fail_if(algo == nullptr || result == nullptr);
   // "algo field is never updated"; algo may point into result.
-  const auto checked = result_of(*handle, matmul, settings, plan);
+  const auto checked =
+      result_of(*handle, describe({desc, a, b, c, d}), value_in<MatmulAlgo>(*algo));
   result->workspaceSize = checked.workspaceSize;
   result->state = checked.state;
   result->wavesCount = checked.wavesCount;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 // "use cublasLtMatmulAlgoCapGetAttribute() with sizeInBytes=0 to query actual count" of the arrays;
 // the header's example passes a buffer larger than that.
 SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, algo, attribute, buffer, bytes, written) {
-  if (algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  fail_if(algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic);
   if (attribute != CUBLASLT_ALGO_CAP_TILE_IDS) {
     return get_attribute(kCapabilityFields, &kCapabilities, attribute, buffer, bytes, written);
   }
   std::array<std::uint32_t, kTiles.size()> ids{};
   std::transform(kTiles.begin(), kTiles.end(), ids.begin(),
                  [](const TileId& tile) { return tile.id; });
-  if (bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  fail_if(bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids);
   if (bytes != 0) std::memcpy(buffer, ids.data(), sizeof ids);
   if (written != nullptr) *written = sizeof ids;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoConfigSetAttribute, algo, attribute, buffer, bytes) {
-  return set_attribute(kConfigFields, algo, attribute, buffer, bytes);
+  set_attribute(kConfigFields, algo, attribute, buffer, bytes);
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoConfigGetAttribute, algo, attribute, buffer, bytes, written) {
-  return get_attribute(kConfigFields, algo, attribute, buffer, bytes, written);
+  get_attribute(kConfigFields, algo, attribute, buffer, bytes, written);
 }

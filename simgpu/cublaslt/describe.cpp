@@ -13,17 +13,13 @@ bool is_row_major(const MatrixLayout& layout) {
 // cublasLt.h, CUBLASLT_MATRIX_LAYOUT_LD: "must be large enough so that matrix memory locations are
 // not overlapping (e.g. greater or equal to CUBLASLT_MATRIX_LAYOUT_ROWS in case of
 // CUBLASLT_ORDER_COL)".  The interleaved orders and planar complex are not simulated.
-cublasStatus_t check_layout(const MatrixLayout& layout) {
-  if (layout.order != CUBLASLT_ORDER_COL && layout.order != CUBLASLT_ORDER_ROW) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
-  if (layout.plane_offset != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+void check_layout(const MatrixLayout& layout) {
+  fail_if(layout.order != CUBLASLT_ORDER_COL && layout.order != CUBLASLT_ORDER_ROW,
+          CUBLAS_STATUS_NOT_SUPPORTED);
+  fail_if(layout.plane_offset != 0, CUBLAS_STATUS_NOT_SUPPORTED);
   const std::uint64_t least = is_row_major(layout) ? layout.cols : layout.rows;
-  if (layout.rows == 0 || layout.cols == 0 || layout.batch_count < 1 || layout.ld < 0 ||
-      static_cast<std::uint64_t>(layout.ld) < least) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  return CUBLAS_STATUS_SUCCESS;
+  fail_if(layout.rows == 0 || layout.cols == 0 || layout.batch_count < 1 || layout.ld < 0 ||
+          static_cast<std::uint64_t>(layout.ld) < least);
 }
 
 cudaDataType type_of(const MatrixLayout& layout) {
@@ -60,23 +56,17 @@ bool types_are_supported(const GemmProblem& g, const MatmulDesc& desc) {
 // CUBLAS_INVALID_VALUE."  Scales are for FP8; C and D have one only in FP8 themselves.  Vector and
 // block scales need other hardware or other layouts and are not simulated, but for those of whole
 // rows and columns (OUTER_VEC_32F).
-cublasStatus_t check_scales(const GemmProblem& g, const MatmulDesc& desc) {
-  if (!is_fp8(g.a_type) && (desc.a_scale != nullptr || desc.b_scale != nullptr)) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  if (!is_fp8(g.c_type) && desc.c_scale != nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (!is_fp8(g.d_type) && (desc.d_scale != nullptr || desc.amax_d != nullptr)) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+void check_scales(const GemmProblem& g, const MatmulDesc& desc) {
+  fail_if(!is_fp8(g.a_type) && (desc.a_scale != nullptr || desc.b_scale != nullptr));
+  fail_if(!is_fp8(g.c_type) && desc.c_scale != nullptr);
+  fail_if(!is_fp8(g.d_type) && (desc.d_scale != nullptr || desc.amax_d != nullptr));
   for (const std::int32_t mode : {desc.a_scale_mode, desc.b_scale_mode}) {
-    if (mode != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F &&
-        mode != CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F) {
-      return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
+    fail_if(mode != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F &&
+                mode != CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F,
+            CUBLAS_STATUS_NOT_SUPPORTED);
   }
-  return desc.c_scale_mode == 0 && desc.d_scale_mode == 0 && desc.d_out_scale_mode == 0
-             ? CUBLAS_STATUS_SUCCESS
-             : CUBLAS_STATUS_NOT_SUPPORTED;
+  fail_if(desc.c_scale_mode != 0 || desc.d_scale_mode != 0 || desc.d_out_scale_mode != 0,
+          CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 enum class Aux { kNone, kReluMask, kGeluInput };
@@ -107,56 +97,49 @@ constexpr std::array kEpilogues{
 
 // cublasLt.h, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: "Must be divisible by 128" for a mask of bits,
 // "by 8" for GELU's input, "and be no less than the number of rows in the output matrix".
-cublasStatus_t add_epilogue(const MatrixLayout& d, Matmul& matmul) {
+void add_epilogue(const MatrixLayout& d, Matmul& matmul) {
   const MatmulDesc& desc = matmul.desc;
   const Epilogue* epilogue = nullptr;
   for (const Epilogue& known : kEpilogues) {
     if (static_cast<std::uint32_t>(known.value) == desc.epilogue) epilogue = &known;
   }
-  if (epilogue == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  fail_if(epilogue == nullptr);
   matmul.epilogue = epilogue->name;
   const double rows = static_cast<double>(d.rows), cols = static_cast<double>(d.cols);
   const double d_bytes = element_type(matmul.problem.d_type).bytes;
   if (epilogue->has_bias) {
-    if (desc.bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    fail_if(desc.bias == nullptr);
     matmul.epilogue_bytes += d_bytes * (epilogue->value == CUBLASLT_EPILOGUE_BGRADB ? cols : rows);
   }
   if (epilogue->aux != Aux::kNone) {
     const std::int64_t unit = epilogue->aux == Aux::kReluMask ? 128 : 8;
-    if (desc.aux == nullptr || desc.aux_ld % unit != 0 ||
-        desc.aux_ld < static_cast<std::int64_t>(d.rows)) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
+    fail_if(desc.aux == nullptr || desc.aux_ld % unit != 0 ||
+            desc.aux_ld < static_cast<std::int64_t>(d.rows));
     matmul.epilogue_bytes += rows * cols * (epilogue->aux == Aux::kReluMask ? 0.125 : d_bytes);
   }
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace
 
-cublasStatus_t describe(const MatmulRequest& request, Matmul& matmul) {
-  if (request.desc == nullptr || request.a == nullptr || request.b == nullptr ||
-      request.c == nullptr || request.d == nullptr) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+Matmul describe(const MatmulRequest& request) {
+  fail_if(request.desc == nullptr || request.a == nullptr || request.b == nullptr ||
+          request.c == nullptr || request.d == nullptr);
   const auto a = value_in<MatrixLayout>(*request.a), b = value_in<MatrixLayout>(*request.b),
              c = value_in<MatrixLayout>(*request.c), d = value_in<MatrixLayout>(*request.d);
+  Matmul matmul;
   matmul.desc = value_in<MatmulDesc>(*request.desc);
   const MatmulDesc& desc = matmul.desc;
   for (const MatrixLayout& layout : {a, b, c, d}) {
-    if (const auto status = check_layout(layout); status != CUBLAS_STATUS_SUCCESS) return status;
-    if (layout.batch_count != d.batch_count) return CUBLAS_STATUS_INVALID_VALUE;
+    check_layout(layout);
+    fail_if(layout.batch_count != d.batch_count);
   }
-  if (desc.trans_c != CUBLAS_OP_N || desc.fill_mode != CUBLAS_FILL_MODE_FULL) {
-    return CUBLAS_STATUS_NOT_SUPPORTED;
-  }
+  fail_if(desc.trans_c != CUBLAS_OP_N || desc.fill_mode != CUBLAS_FILL_MODE_FULL,
+          CUBLAS_STATUS_NOT_SUPPORTED);
   const bool trans_a = desc.trans_a != CUBLAS_OP_N, trans_b = desc.trans_b != CUBLAS_OP_N;
   const auto k = trans_a ? a.rows : a.cols;
-  if ((trans_a ? a.cols : a.rows) != d.rows || (trans_b ? b.rows : b.cols) != d.cols ||
-      (trans_b ? b.cols : b.rows) != k || c.rows != d.rows || c.cols != d.cols ||
-      c.order != d.order) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  fail_if((trans_a ? a.cols : a.rows) != d.rows || (trans_b ? b.rows : b.cols) != d.cols ||
+          (trans_b ? b.cols : b.rows) != k || c.rows != d.rows || c.cols != d.cols ||
+          c.order != d.order);
 
   // A row-major matrix is a column-major one transposed, and D^T = op(B)^T op(A)^T.
   const bool memory_trans_a = trans_a != is_row_major(a),
@@ -179,9 +162,10 @@ cublasStatus_t describe(const MatmulRequest& request, Matmul& matmul) {
     g.trans_a = !memory_trans_b;
     g.trans_b = !memory_trans_a;
   }
-  if (!types_are_supported(g, desc)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (const auto status = check_scales(g, desc); status != CUBLAS_STATUS_SUCCESS) return status;
-  return add_epilogue(d, matmul);
+  fail_if(!types_are_supported(g, desc), CUBLAS_STATUS_NOT_SUPPORTED);
+  check_scales(g, desc);
+  add_epilogue(d, matmul);
+  return matmul;
 }
 
 }  // namespace simgpu

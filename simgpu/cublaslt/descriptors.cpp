@@ -77,20 +77,18 @@ constexpr std::array kTransformFields{
 // In memory of the program: "CUBLAS_STATUS_ALLOC_FAILED if size of the pre-allocated space is
 // insufficient" (cublasLt.h, at each ...Init).
 template <typename Value, typename Opaque>
-cublasStatus_t init(Opaque* place, std::size_t bytes, const Value& value) {
-  if (place == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (bytes < sizeof(Opaque)) return CUBLAS_STATUS_ALLOC_FAILED;
+void init(Opaque* place, std::size_t bytes, const Value& value) {
+  fail_if(place == nullptr);
+  fail_if(bytes < sizeof(Opaque), CUBLAS_STATUS_ALLOC_FAILED);
   put(value, *place);
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 template <typename Value, typename Opaque>
-cublasStatus_t create(Opaque** descriptor, const Value& value) {
-  if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+void create(Opaque** descriptor, const Value& value) {
+  fail_if(descriptor == nullptr);
   auto made = std::make_unique<Opaque>();
   put(value, *made);
   *descriptor = made.release();
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 MatrixLayout layout_of(cudaDataType type, std::uint64_t rows, std::uint64_t cols, std::int64_t ld) {
@@ -111,13 +109,12 @@ TransformDesc transform_of(cudaDataType scale) {
 #define SIMGPU_DESCRIPTOR(Kind, fields)                                                      \
   SIMGPU_CALL(cublasLt##Kind##Destroy, descriptor) {                                         \
     delete descriptor;                                                                       \
-    return CUBLAS_STATUS_SUCCESS;                                                            \
   }                                                                                          \
   SIMGPU_CALL(cublasLt##Kind##SetAttribute, descriptor, attribute, buffer, bytes) {          \
-    return set_attribute(fields, descriptor, attribute, buffer, bytes);                      \
+    set_attribute(fields, descriptor, attribute, buffer, bytes);                             \
   }                                                                                          \
   SIMGPU_CALL(cublasLt##Kind##GetAttribute, descriptor, attribute, buffer, bytes, written) { \
-    return get_attribute(fields, descriptor, attribute, buffer, bytes, written);             \
+    get_attribute(fields, descriptor, attribute, buffer, bytes, written);                    \
   }
 SIMGPU_DESCRIPTOR(MatrixLayout, kLayoutFields)
 SIMGPU_DESCRIPTOR(MatmulDesc, kMatmulFields)
@@ -125,33 +122,33 @@ SIMGPU_DESCRIPTOR(MatmulPreference, kPreferenceFields)
 SIMGPU_DESCRIPTOR(MatrixTransformDesc, kTransformFields)
 
 SIMGPU_CALL(cublasLtMatrixLayoutInit_internal, layout, size, type, rows, cols, ld) {
-  return init(layout, size, layout_of(type, rows, cols, ld));
+  init(layout, size, layout_of(type, rows, cols, ld));
 }
 
 SIMGPU_CALL(cublasLtMatrixLayoutCreate, layout, type, rows, cols, ld) {
-  return create(layout, layout_of(type, rows, cols, ld));
+  create(layout, layout_of(type, rows, cols, ld));
 }
 
 SIMGPU_CALL(cublasLtMatmulDescInit_internal, desc, size, compute, scale) {
-  return init(desc, size, matmul_of(compute, scale));
+  init(desc, size, matmul_of(compute, scale));
 }
 
 SIMGPU_CALL(cublasLtMatmulDescCreate, desc, compute, scale) {
-  return create(desc, matmul_of(compute, scale));
+  create(desc, matmul_of(compute, scale));
 }
 
 SIMGPU_CALL(cublasLtMatmulPreferenceInit_internal, preference, size) {
-  return init(preference, size, MatmulPreference{});
+  init(preference, size, MatmulPreference{});
 }
 
 SIMGPU_CALL(cublasLtMatmulPreferenceCreate, preference) {
-  return create(preference, MatmulPreference{});
+  create(preference, MatmulPreference{});
 }
 
 SIMGPU_CALL(cublasLtMatrixTransformDescInit_internal, desc, size, scale) {
-  return init(desc, size, transform_of(scale));
+  init(desc, size, transform_of(scale));
 }
 
 SIMGPU_CALL(cublasLtMatrixTransformDescCreate, desc, scale) {
-  return create(desc, transform_of(scale));
+  create(desc, transform_of(scale));
 }

@@ -41,18 +41,16 @@ std::atomic<unsigned> disabled_cpu_instructions{0};
 }  // namespace
 
 SIMGPU_CALL(cublasLtCreate, handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (!driver().is_complete || !settings_are_good()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  fail_if(handle == nullptr);
+  fail_if(!driver().is_complete || !settings_are_good(), CUBLAS_STATUS_NOT_INITIALIZED);
   auto made = std::make_unique<cublasLtContext>(driver().functions, LaunchBy::kLaunchKernelEx);
-  if (made->open() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  fail_if(made->open() != CUDA_SUCCESS, CUBLAS_STATUS_NOT_INITIALIZED);
   *handle = made.release();
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cublasLtDestroy, handle) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  check_handle(handle);
   delete handle;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 const char* cublasLtGetStatusName(cublasStatus_t status) {
@@ -72,9 +70,7 @@ size_t cublasLtGetCudartVersion(void) {
 }
 
 SIMGPU_CALL(cublasLtGetProperty, type, value) {
-  return version_part(type, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH}, value)
-             ? CUBLAS_STATUS_SUCCESS
-             : CUBLAS_STATUS_INVALID_VALUE;
+  fail_if(!version_part(type, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH}, value));
 }
 
 // cuBLAS 13.0, "Heuristics Cache": a capacity in entries, kept and given back; nothing is cached

@@ -2,25 +2,21 @@
 #include "cublaslt/matmul.hpp"
 
 #include <cstdint>
+#include <vector>
 
 using namespace simgpu;
 
 namespace {
 
-// Whether beta is given and C is read; null pointers where the mode needs a value are an error.
-cublasStatus_t scales_of(const MatmulDesc& desc, const void* alpha, const void* beta,
-                         bool& reads_c) {
-  reads_c = false;
-  if (alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (desc.pointer_mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO) {
-    return CUBLAS_STATUS_SUCCESS;
-  }
-  if (beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+// Returns whether C is read; fails on a null pointer if the mode needs a value.
+bool reads_c(const MatmulDesc& desc, const void* alpha, const void* beta) {
+  fail_if(alpha == nullptr);
+  if (desc.pointer_mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO) return false;
+  fail_if(beta == nullptr);
   const bool beta_is_here =
       desc.pointer_mode == CUBLASLT_POINTER_MODE_HOST ||
       desc.pointer_mode == CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST;
-  reads_c = !beta_is_here || !is_zero(beta, static_cast<cudaDataType>(desc.scale_type));
-  return CUBLAS_STATUS_SUCCESS;
+  return !beta_is_here || !is_zero(beta, static_cast<cudaDataType>(desc.scale_type));
 }
 
 // cuBLAS 13.0, cublasLtMatmul, parameter workspace: "must be 256B aligned (i.e. lowest 8 bits of
@@ -29,46 +25,38 @@ bool is_aligned(const void* workspace) {
   return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;
 }
 
+void launch(cublasLtHandle_t handle, cudaStream_t stream, const std::vector<KernelCall>& calls) {
+  const cublasStatus_t status = status_of(handle->launch(stream, calls));
+  fail_if(status != CUBLAS_STATUS_SUCCESS, status);
+}
+
 }  // namespace
 
 SIMGPU_CALL(cublasLtMatmul, handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d,
             d_layout, algo, workspace, workspace_bytes, stream) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  Matmul matmul;
-  auto status = describe({desc, a_layout, b_layout, c_layout, d_layout}, matmul);
-  if (status != CUBLAS_STATUS_SUCCESS) return status;
-  status = scales_of(matmul.desc, alpha, beta, matmul.problem.reads_c);
-  if (status != CUBLAS_STATUS_SUCCESS) return status;
-  if (a == nullptr || b == nullptr || d == nullptr || (matmul.problem.reads_c && c == nullptr) ||
-      !is_aligned(workspace)) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  check_handle(handle);
+  Matmul matmul = describe({desc, a_layout, b_layout, c_layout, d_layout});
+  matmul.problem.reads_c = reads_c(matmul.desc, alpha, beta);
+  fail_if(a == nullptr || b == nullptr || d == nullptr ||
+          (matmul.problem.reads_c && c == nullptr) || !is_aligned(workspace));
   if (workspace == nullptr) workspace_bytes = 0;
-  MatmulPlan plan{};
-  if (algo == nullptr) {
-    plan = default_plan(matmul, workspace_bytes);
-  } else {
-    status = plan_of(matmul, *algo, plan);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-  }
+  const MatmulPlan plan =
+      algo == nullptr ? default_plan(matmul, workspace_bytes) : plan_of(matmul, *algo);
   // "e.g. when workspaceSizeInBytes is less than workspace required by configured algo".
-  if (plan.workspace_bytes > static_cast<double>(workspace_bytes)) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  return status_of(handle->launch(stream, gemm_kernels(matmul.problem, plan.tile, plan.splits,
-                                                       matmul.epilogue, matmul.epilogue_bytes)));
+  fail_if(plan.workspace_bytes > static_cast<double>(workspace_bytes));
+  launch(
+      handle, stream,
+      gemm_kernels(matmul.problem, plan.tile, plan.splits, matmul.epilogue, matmul.epilogue_bytes));
 }
 
 // C = alpha * op(A) + beta * op(B); B may be absent.
 SIMGPU_CALL(cublasLtMatrixTransform, handle, desc, alpha, a, a_layout, beta, b, b_layout, c,
             c_layout, stream) {
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  check_handle(handle);
   // "e.g. when A is not NULL, but Adesc is NULL".
-  if (desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||
-      (a != nullptr && a_layout == nullptr) || (b != nullptr && b_layout == nullptr) ||
-      (b != nullptr && beta == nullptr)) {
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  fail_if(desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||
+          (a != nullptr && a_layout == nullptr) || (b != nullptr && b_layout == nullptr) ||
+          (b != nullptr && beta == nullptr));
   const auto bytes_of = [](const cublasLtMatrixLayout_t layout) {
     const auto value = value_in<MatrixLayout>(*layout);
     return static_cast<double>(value.rows) * static_cast<double>(value.cols) *
@@ -84,5 +72,5 @@ SIMGPU_CALL(cublasLtMatrixTransform, handle, desc, alpha, a, a_layout, beta, b, 
   transform.threads = 256;
   transform.work.bytes =
       written + (a != nullptr ? bytes_of(a_layout) : 0) + (b != nullptr ? bytes_of(b_layout) : 0);
-  return status_of(handle->launch(stream, {transform}));
+  launch(handle, stream, {transform});
 }

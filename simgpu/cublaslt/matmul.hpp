@@ -22,9 +22,9 @@ struct Matmul {
   double epilogue_bytes = 0;  // what it reads and writes
 };
 
-// INVALID_VALUE for parameters "in conflict or in an impossible configuration", NOT_SUPPORTED for
-// what the simulated library cannot do (cublasLt.h, cublasLtMatmul).
-[[nodiscard]] cublasStatus_t describe(const MatmulRequest& request, Matmul& matmul);
+// Fails with INVALID_VALUE for parameters "in conflict or in an impossible configuration",
+// NOT_SUPPORTED for what the simulated library cannot do (cublasLt.h, cublasLtMatmul).
+[[nodiscard]] Matmul describe(const MatmulRequest& request);
 
 // How an algorithm runs a product.
 struct MatmulPlan {
@@ -32,8 +32,7 @@ struct MatmulPlan {
   int splits;
   double workspace_bytes;
 };
-[[nodiscard]] cublasStatus_t plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo,
-                                     MatmulPlan& plan);
+[[nodiscard]] MatmulPlan plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo);
 
 // Plans a product without an algorithm: the heuristic's first choice that fits the workspace.
 [[nodiscard]] MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes);

@@ -101,7 +101,7 @@ class Simulator {
                                   std::size_t dynamic_shared) const;
 
   // ---- work on streams (execute.cpp)
-  [[nodiscard]] CallOrigin origin_of_this_call() const;  // timeline_log.cpp
+  [[nodiscard]] CallOrigin origin_of_this_call() const;  // truth.cpp
   // `meeting` of a collective kernel, else null.
   void launch(Stream& stream, KernelWork work, const LaunchRequest& request);
   void copy(Stream& stream, const CopyWork& work);
