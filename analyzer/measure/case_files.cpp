@@ -44,7 +44,7 @@ read::Attribute attribute_of(const read::Table& table, std::size_t row, std::siz
   return cell;
 }
 
-// The kind that stands in an operation of the suite.
+// Returns the kind of the suite's operations.
 std::string kind_of(const Suite& suite) {
   const auto ops = suite.ops(GpuFacts{});
   return ops.front().kind;
@@ -54,7 +54,7 @@ std::string kind_of(const Suite& suite) {
 
 std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite& suite) {
   const std::string kind = kind_of(suite);
-  // A grid of another's format becomes a table of ours first.
+  // SEER's file is converted to a table first.
   const bool is_seers = file.extension() == ".txt" && kind == op_kind_name(OpKind::kConv);
   const read::Table table = is_seers ? read::Table(read::csv_text(read::convert_measurements(
                                                        file, kind, read::ConvertSettings{})),
@@ -74,7 +74,7 @@ std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite
     read::Op op{.kind = kind, .source = {}, .attributes = {}};
     for (const std::size_t column : columns) {
       const std::string cell = table.cell(row, column);
-      // A layer of SEER's is one in every pass, where all ways are measured.
+      // SEER's layers name no pass: with all algorithms, each stands for all three.
       const bool is_assumed =
           is_seers && suite.each_way != nullptr && table.columns()[column] == "direction";
       if (!cell.empty() && !is_assumed) {

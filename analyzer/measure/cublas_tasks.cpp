@@ -18,7 +18,7 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what NVIDIA a
 constexpr float kOne = 1.0F;
 constexpr float kZero = 0.0F;
 
-// Overloaded in the header, so that it has no one type.
+// The header overloads this function, so decltype cannot name it.
 using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t,
                                             int, int, int, const void*, const void*, cudaDataType,
                                             int, long long, const void*, cudaDataType, int,
@@ -129,7 +129,7 @@ Operands take_operands(Gpu& gpu, const Product& product) {
           .c = take_normal(gpu, product.batch * product.m * product.n, product.c_type, 3)};
 }
 
-// Epilogues that need no memory beside a bias.
+// Returns an epilogue that needs no memory beside a bias.
 std::optional<cublasLtEpilogue_t> epilogue_of(const std::string& name) {
   constexpr std::pair<const char*, cublasLtEpilogue_t> known[] = {
       {"none", CUBLASLT_EPILOGUE_DEFAULT}, {"relu", CUBLASLT_EPILOGUE_RELU},
@@ -297,7 +297,7 @@ Work CublasTasks::gemm(const read::Op& op) {
   return work;
 }
 
-// Scores are written, normed by a kernel of ours, and read again.
+// Runs attention as two products with a softmax of ours between them.
 Work CublasTasks::attention(const read::Op& op) {
   const std::int64_t batch = integer(op, "batch"), heads = integer(op, "heads"),
                      q_len = integer(op, "q_len"), kv_len = integer(op, "kv_len"),

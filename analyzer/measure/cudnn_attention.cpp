@@ -57,7 +57,7 @@ class AttentionGraph {
         .set_compute_data_type(DataType_t::FLOAT);
   }
 
-  // With the statistics that the backward pass of a training needs.
+  // Adds the forward pass, with the statistics that the backward pass reads.
   void add_forward() {
     const Tensor q = like_q(), k = like_kv(), v = like_kv();
     auto [o, statistics] =

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kTile = 128;
 
-// The i-th number of the van der Corput sequence: the digits of i behind the point, in reverse.
+// Returns the i-th number of the van der Corput sequence: the digits of i behind the point, in
+// reverse.
 double halton(int index, int base) {
   double result = 0;
   double weight = 1;
@@ -52,7 +53,7 @@ void add_spread(Grid& grid) {
   }
 }
 
-// Whether a started wave costs a whole one shows where one tile is added to full waves.
+// Adds full waves, and one tile more: they tell whether a started wave costs a whole one.
 void add_waves(Grid& grid, std::int64_t sm_count) {
   for (const std::int64_t waves : {1, 2, 3, 5}) {
     for (const std::int64_t k : {512, 1024, 2048, 4096, 8192}) {

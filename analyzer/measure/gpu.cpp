@@ -18,11 +18,12 @@ int attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
-// A driver of an older major version lacks functions that the runtime calls.
+// Throws Skipped for a driver of an older major version, which lacks functions that the runtime
+// calls.
 void require_driver() {
   int driver = 0;
   int runtime = 0;
-  // Without a driver or a device, counting devices says so.
+  // count_devices() reports a missing driver.
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return;
   check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   if (driver / 1000 >= runtime / 1000) return;

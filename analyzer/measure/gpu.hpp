@@ -17,7 +17,7 @@
 
 namespace inline_prof::measure {
 
-// A call failed that must not: after most errors the context is lost.
+// A failed CUDA call; after most errors the context is lost.
 class GpuError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,7 +27,7 @@ void check(cudaError_t result, const char* what);
 
 class Gpu {
  public:
-  // Throws Skipped where there is no GPU, or no memory of use.
+  // Throws Skipped if there is no GPU or too little memory.
   Gpu(int device, std::size_t most_memory_bytes);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -41,10 +41,10 @@ class Gpu {
   [[nodiscard]] std::int64_t cycles(double duration_us) const;
   [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
 
-  // Memory until give_back(), aligned to 256 bytes.  Throws Skipped if there is not enough.
+  // Returns memory until give_back(), aligned to 256 bytes.  Throws Skipped if there is too little.
   [[nodiscard]] void* take(std::size_t bytes);
   void give_back() { taken_bytes_ = 0; }
-  // Twice the L2, apart from what cases take.
+  // Returns memory of twice the L2, apart from that of the cases.
   [[nodiscard]] void* flush_memory() const { return flush_memory_; }
   [[nodiscard]] std::size_t flush_bytes() const;
 

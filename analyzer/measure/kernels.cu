@@ -39,7 +39,7 @@ __device__ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
   return z ^ (z >> 31);
 }
 
-// In (0, 1].
+// Returns a number in (0, 1].
 __device__ float uniform(std::uint32_t bits) {
   return (static_cast<float>(bits >> 8) + 1.0F) * 0x1p-24F;
 }
@@ -88,7 +88,7 @@ __device__ bool is_zero(Unit a) {
   return (a.x | a.y | a.z | a.w) == 0;
 }
 
-// A store that never comes to pass keeps the loads alive: numbers are normal, their mix is not 0.
+// A store that never happens keeps the loads alive: the mix of normal numbers is not 0.
 __global__ void read_units(const Unit* from, std::size_t count, Unit* sum) {
   Unit all{1, 1, 1, 1};
   for (std::size_t i = first_item(); i < count; i += item_step())
@@ -164,8 +164,8 @@ __device__ float warp_largest(float value) {
   return value;
 }
 
-// Returns the sum over a block of kThreads to every thread.  The 32 lanes that add up at the end see
-// each of the 8 warps' values four times.
+// Returns the sum over a block of kThreads to every thread.  The 32 lanes that add up at the end
+// see each of the 8 warps' values four times.
 __device__ float block_sum(float value) {
   constexpr float kRepeats = static_cast<float>(kWarp * kWarp) / kThreads;
   __shared__ float of_warps[kThreads / kWarp];

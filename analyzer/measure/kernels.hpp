@@ -1,4 +1,4 @@
-// Our own kernels: what is timed where no library has it, and what stands around the timed.
+// Our own kernels: work that no library has, and helpers around timed work.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,10 +18,11 @@ enum class Element : std::uint8_t { kF32, kF16, kBf16, kF8e4m3 };
 // Keeps the stream busy for so many cycles of the SM clock.
 void launch_hold(cudaStream_t stream, std::int64_t cycles);
 
-// Numbers as they are in training: normal, mean 0, deviation 1.
+// Fills with numbers as in training: normal, mean 0, deviation 1.
 void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
                         std::uint64_t seed);
-// Indices below `rows`, evenly spread for alpha 0, else after Zipf's law with that exponent.
+// Fills with indices below `rows`: evenly spread for alpha 0, else by Zipf's law with that
+// exponent.
 void launch_fill_indices(cudaStream_t stream, std::int64_t* indices, std::size_t count,
                          std::int64_t rows, double alpha, std::uint64_t seed);
 
@@ -33,10 +34,10 @@ void launch_add(cudaStream_t stream, const float* a, const float* b, float* sum,
 void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t count);
 void launch_cast(cudaStream_t stream, const void* from, Element from_type, void* to,
                  Element to_type, std::size_t count);
-// Reads the one and writes the other; for operations of which only the bytes are known.
+// Reads and writes so many bytes, for operations of which nothing else is known.
 void launch_move(cudaStream_t stream, const void* from, std::size_t read_bytes, void* to,
                  std::size_t write_bytes);
-// bf16 to f8e4m3 in two steps: the largest magnitude, then values scaled by it.
+// Converts bf16 to f8e4m3 in two steps: finds the largest magnitude, then scales by it.
 void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* largest,
                      std::size_t count);
 
@@ -44,17 +45,17 @@ struct Lookup {
   std::int64_t batch, tables, rows, bag, dim;
   const std::int64_t* indices;  // of a table its batch * bag, table after table
 };
-// A warp for each bag of each table, which adds its rows up: the way of table-batched embeddings.
+// Adds up the rows of each bag, a warp for each bag, as table-batched embeddings do.
 void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,
                               void* bags, Element element);
-// f32; every look-up adds its bag's gradient to its row by atomic additions.
+// Adds each bag's gradient to its rows by atomic additions, in f32.
 void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weights,
                           const float* gradients, float rate);
-// The same with a sum of squares for each row, which is updated in a launch of its own before.
+// Does the same with a sum of squares for each row, which a launch of its own updates first.
 void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
                               float* squares, const float* gradients, float rate);
 
-// A block for each row.  f32, f16 and bf16.
+// Rows of f32, f16 or bf16; the kernels have a block for each.
 struct Rows {
   std::int64_t rows, columns;
   Element element;

@@ -52,7 +52,7 @@ std::vector<LaunchedKernel> launched_kernels(const Work& work, const Gpu& gpu) {
     try {
       work.run(gpu.stream());
     } catch (const std::runtime_error&) {
-      // The capture has to be ended all the same.
+      // The capture must be ended below.
     }
     if (cudaStreamEndCapture(gpu.stream(), &graph) == cudaSuccess && graph != nullptr)
       kernels = functions.kernels_of(graph);

@@ -56,7 +56,7 @@ struct NcclTasks::Communicators {
   std::size_t memory_bytes = 0;
   std::vector<int> devices;  // the first rank is on the one that is measured
 
-  // All GPUs of the process.
+  // Makes a communicator of all GPUs of the process.
   explicit Communicators(const Gpu& gpu) : devices{gpu.device()} {
     for (int device = 0; device < gpu.facts().device_count; ++device) {
       if (device != gpu.device()) devices.push_back(device);
@@ -112,7 +112,7 @@ struct Counts {
   std::size_t whole, part;
 };
 
-// Returns what one rank calls.
+// Returns the call that each rank makes.
 template <typename Communicators>
 Call call_of(const Communicators& all, const std::string& name, ncclDataType_t type,
              std::int64_t element_bytes, const Counts& counts) {

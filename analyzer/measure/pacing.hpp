@@ -1,4 +1,4 @@
-// How often a case is repeated, and which case is next.
+// Decides how often a case is repeated, and which case is next.
 #pragma once
 
 #include "measure/case.hpp"
@@ -38,7 +38,7 @@ class Turns {
   explicit Turns(std::vector<Case> cases);
 
   [[nodiscard]] std::size_t left() const { return left_; }
-  // Empty when all have had their turn.
+  // Returns nothing when all have had their turn.
   [[nodiscard]] std::optional<Case> next();
   void add_time(const std::string& table, double time_s) { tables_[table].spent_s += time_s; }
 

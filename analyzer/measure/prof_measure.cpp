@@ -75,7 +75,7 @@ class Plan {
   void add(const std::string& table, const std::vector<std::string_view>& columns,
            const std::vector<read::Op>& ops, L2State l2, Load load = Load::kBurst) {
     const std::size_t count = std::min(ops.size(), arguments_.points.value_or(ops.size()));
-    // Spread over the whole list: a list is sorted by kind.
+    // Lists are sorted by kind: takes cases spread over the whole list.
     for (std::size_t i = 0; i < count; ++i)
       cases_.push_back({.table = table, .op = ops[i * ops.size() / count], .l2 = l2, .load = load});
     tables_to_make_.push_back({table, columns, load});
@@ -157,7 +157,7 @@ void plan_suites(Plan& plan, const Arguments& arguments) {
     for (const Suite& suite : all_suites())
       suites.push_back(&suite);
   }
-  // One suite goes into one table; all of them tell warm from cold.
+  // A single suite has one table; several have warm and cold ones.
   const L2Choice usual = suites.size() == 1 ? L2Choice::kWarm : L2Choice::kBoth;
   for (const Suite* suite : suites)
     plan.add_suite(*suite, gpu, arguments.l2 == L2Choice::kDefault ? usual : arguments.l2);

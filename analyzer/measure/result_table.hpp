@@ -22,9 +22,9 @@ enum class IfThere : std::uint8_t { kRefuse, kReplace, kResume };
 
 class ResultTable {
  public:
-  // `columns` tell the rows apart; `more` stand in front of the last measured one.  kResume takes
-  // over the rows of a file that is there. Throws read::InputError: the file is there and may not
-  // be, or its header is another one.
+  // `columns` tell the rows apart; `more` stand in front of the last measured one.  kResume keeps
+  // the rows of an existing file.  Throws read::InputError if the file exists under kRefuse, or has
+  // another header.
   ResultTable(std::filesystem::path file, const std::vector<std::string_view>& columns,
               IfThere if_there, const std::vector<std::string_view>& more = {});
 
@@ -33,13 +33,12 @@ class ResultTable {
   [[nodiscard]] bool has(const read::Op& op) const;
   void add(const read::Op& op, const Cells& cells);
 
-  // Operations that have cost an earlier run its GPU stand in a file beside the table, from which
-  // kResume takes them over.  Throws std::runtime_error where it cannot be written.
+  // Remembers operations that stopped the GPU in a file beside the table, which kResume reads.
+  // Throws std::runtime_error if it cannot be written.
   [[nodiscard]] bool has_stopped_gpu(const read::Op& op) const;
   void add_stopped_gpu(const read::Op& op);
 
-  // Puts all rows where the file is, at once; nothing if there is no new one.
-  // Throws std::runtime_error.
+  // Replaces the file by one with all rows, if there are new ones.  Throws std::runtime_error.
   void save();
 
  private:

@@ -40,7 +40,7 @@ std::string cell(const std::optional<Value>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-// Speeds of the longest streams, and of those that fit into the L2 with room to spare.
+// The fastest streams that are too long for the L2, and the fastest that fit into it easily.
 class Bandwidths {
  public:
   explicit Bandwidths(std::int64_t l2_bytes) : l2_bytes_(static_cast<double>(l2_bytes)) {}
@@ -113,7 +113,7 @@ class Runner {
     return cells;
   }
 
-  // A floor that has moved says that early and late rows differ.
+  // Prints the floor again: if it has moved, early and late rows are not comparable.
   void finish() {
     const double now_us = stopwatch_.measure_floor_us();
     std::fprintf(stderr, "empty pair: %.3f us at the start, %.3f us at the end\n", floor_us_,

@@ -28,9 +28,8 @@ struct RunOutcome {
   std::map<std::string, std::size_t> skipped;  // by reason
 };
 
-// Cases that a table has already are left out.  Tables are saved every few seconds and at the end,
-// also when an error ends the run.  Throws Skipped where nothing can be measured at all, and
-// GpuError.
+// Measures the cases that no table has yet.  Saves tables every few seconds and at the end, also
+// when an error ends the run.  Throws Skipped if nothing can be measured at all, and GpuError.
 [[nodiscard]] RunOutcome run_cases(std::vector<Case> cases,
                                    std::map<std::string, ResultTable>& tables,
                                    const RunOptions& options);

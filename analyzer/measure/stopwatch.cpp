@@ -12,12 +12,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the host needs for two records and a few launches in between.
+// Longer than the host needs to queue two records and a few launches.
 constexpr double kHoldUs = 40;
 constexpr std::size_t kFloorRepeats = 64;
-// Sustained work fills this much time in front of each pair.
+// Length of the work in front of each pair under sustained load.
 constexpr double kFrontUs = 2000;
-// A host launches a library's kernel in less; work that is shorter leaves gaps, and little power.
+// The host launches a library's kernel in less.  Shorter work would leave gaps and draw little
+// power.
 constexpr double kLeastLoadUs = 20;
 
 double seconds_since(Clock::time_point start) {
@@ -66,7 +67,7 @@ std::vector<double> Stopwatch::times_us(const Work& work, L2State l2, const Repe
   const Front front{.hold_back = runs_in_front == 0, .runs = runs_in_front};
   const auto start = Clock::now();
   std::vector<double> times;
-  // One pair at a time to begin with: a case of a second must not be repeated eight times unasked.
+  // Starts with one pair at a time, so that a case of a second is not repeated eight times.
   std::size_t batch = 1;
   do {
     for (std::size_t i = 0; i < batch; ++i)

@@ -1,4 +1,4 @@
-// Times of work on the GPU, by event pairs behind work that holds the stream back.
+// Times work on the GPU by event pairs behind work that holds the stream back.
 #pragma once
 
 #include "measure/gpu.hpp"
@@ -16,18 +16,17 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  // Raw times in microseconds.  In front of each pair the stream is kept busy, so that host and
-  // launch are not in it: with a kernel that waits, and for kCold with one that fills the L2 with
-  // something else.  Ends when there are enough repeats, or after `most_s`.
-  // Instead of waiting the stream may run the work itself so many times in front of each pair.
+  // Returns raw times in microseconds.  Work in front of each pair keeps the stream busy, so that
+  // neither host nor launch is in it: a kernel that waits, for kCold one that overwrites the L2, or
+  // the work itself, `runs_in_front` times.  Ends when there are enough repeats, or after `most_s`.
   [[nodiscard]] std::vector<double> times_us(const Work& work, L2State l2,
                                              const RepeatLimits& limits, double most_s,
                                              std::size_t runs_in_front = 0);
-  // Runs the work back to back for so long that power and clocks settle.  How many of its runs keep
-  // the stream busy while a pair is queued.  Throws Skipped for work that the host cannot launch
-  // fast enough.
+  // Runs the work back to back until power and clocks settle.  Returns how many runs keep the
+  // stream busy while a pair is queued.  Throws Skipped for work that the host cannot launch fast
+  // enough.
   [[nodiscard]] std::size_t load(const Work& work, double seconds);
-  // The median of pairs with nothing between them, behind work; measured anew by each call.
+  // Measures the median of pairs with nothing between them, behind work.
   [[nodiscard]] double measure_floor_us();
 
  private:

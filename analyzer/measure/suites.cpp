@@ -28,8 +28,8 @@ std::string text(const char* word) {
   return word;
 }
 
-// As a linear layer's forward pass: the weights lie transposed.  f32 products without tensor cores
-// take so long that a part of the grid is enough.
+// Adds products of a linear layer's forward pass, whose weights lie transposed: every `every`-th of
+// the grid, since f32 products without tensor cores take long.
 void add_products(Ops& ops, const GpuFacts& gpu, const char* type, const char* compute,
                   std::size_t every, const char* recipe) {
   const bool is_f8 = text(type) == "f8e4m3";
@@ -37,8 +37,7 @@ void add_products(Ops& ops, const GpuFacts& gpu, const char* type, const char* c
   const auto grid = gemm_grid(gpu.sm_count, is_f8 ? 16 : 1);
   for (std::size_t i = 0; i < grid.size(); i += every) {
     const GridShape& product = grid[i];
-    // tf32 is f32 whose products may round: the type is that of the tensors' use, as models name
-    // it.
+    // tf32 is f32 whose products may round; models name it as a type.
     Attributes attributes{{"m", product.m},
                           {"n", product.n},
                           {"k", product.k},
@@ -81,7 +80,7 @@ constexpr std::array kStreams{Stream{"copy", 4, 4},          Stream{"add", 8, 4}
 Ops memory_ops(const GpuFacts&) {
   Ops ops;
   for (const Stream& stream : kStreams) {
-    // 4 Ki to 1 Gi elements; in between odd thirds of powers of two.
+    // 4 Ki to 1 Gi elements: powers of two, and 21/16 of them.
     for (std::int64_t elements = 4096; elements <= std::int64_t{1} << 30; elements *= 2) {
       for (const std::int64_t count : {elements, elements / 16 * 21}) {
         if (count > std::int64_t{1} << 30) continue;

@@ -35,7 +35,7 @@ struct Suite {
 
 [[nodiscard]] std::span<const Suite> all_suites();
 
-// Throws std::invalid_argument with the names there are.
+// Throws std::invalid_argument, with the names of all suites.
 [[nodiscard]] const Suite& find_suite(std::string_view name);
 
 struct GridShape {

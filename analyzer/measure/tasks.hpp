@@ -1,5 +1,5 @@
-// Cases made ready to run, one function for each kind of work.  All throw Skipped where the GPU,
-// its memory or a library cannot do it.
+// Makes cases ready to run, one function for each kind of work.  All throw Skipped if the GPU, its
+// memory or a library cannot do it.
 #pragma once
 
 #include "measure/gpu.hpp"
@@ -21,7 +21,7 @@ class CublasTasks {
   CublasTasks(const CublasTasks&) = delete;
   CublasTasks& operator=(const CublasTasks&) = delete;
 
-  // cuBLAS; cuBLASLt for types of 8 bits and for what came from it.
+  // Multiplies by cuBLAS, or by cuBLASLt for 8-bit types and calls that came from it.
   [[nodiscard]] Work gemm(const read::Op& op);
   [[nodiscard]] Work attention(const read::Op& op);
 
@@ -77,7 +77,7 @@ class NcclTasks {
 [[nodiscard]] Work norm_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work softmax_work(const read::Op& op, Gpu& gpu);
 
-// Memory of so many numbers, normally distributed.
+// Takes memory of so many numbers, normally distributed.
 [[nodiscard]] void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type,
                                 std::uint64_t seed);
 

@@ -126,7 +126,7 @@ bool wants_activities() {
 }
 
 void write_census() {
-  // Refused where no buffers were registered.
+  // CUPTI refuses to flush if no buffers were registered.
   if (wants_activities()) {
     succeeded(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   }

@@ -64,8 +64,8 @@ void expect_no_operations(Answers& answers, const Direction& direction, const De
                          direction.name, cudnnGetErrorString(status), static_cast<int>(count)));
 }
 
-// The injected library reads them when the application hands them over, because of what 9.19
-// answers without a GPU.
+// Shows whether the convolution descriptor is given back.  The injected library reads it when the
+// application hands it over, since 9.19 without a GPU does not give it back.
 void show_settings(Answers& answers, const Direction& direction, const Descriptor& operation) {
   const Descriptor found(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = found.raw();

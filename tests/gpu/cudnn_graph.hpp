@@ -1,5 +1,5 @@
-// Convolutions by cuDNN's graph interface: descriptors, plans.  What the library does not take is
-// thrown as Refused, with the function that said so.
+// Convolutions by cuDNN's graph interface: descriptors and plans.  Refusals of the library are
+// thrown as Refused, with the name of the function.
 #pragma once
 
 #include "named_calls.hpp"
@@ -183,7 +183,7 @@ inline Descriptor graph_of(cudnnHandle_t handle, const std::vector<const Descrip
   return graph;
 }
 
-// The first plan of the heuristic's that can be made.
+// Returns the first plan of the heuristic that can be made.
 inline Descriptor graph_plan(cudnnHandle_t handle, const Descriptor& graph) {
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)

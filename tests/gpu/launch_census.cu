@@ -1,4 +1,4 @@
-// A host whose launches are counted twice: by CUPTI and by the injected library (launch_census.py
+// A host whose launches are counted twice: by CUPTI and by the injected library (census.py
 // compares).
 //
 //   launch_census streams|graph

@@ -16,7 +16,8 @@ import statistics
 import subprocess
 import sys
 
-from host_program import Failure, Skip, preloaded, run
+from host_program import Failure, Skip, preloaded
+from host_program import run as host_run
 
 MOST_WORDS = 4  # faults that a line tells
 NAMES_SINCE = (12, 3)  # CUDA's version from which drivers have cuFuncGetName
@@ -103,14 +104,14 @@ class Host:
         self.variables = variables
         self.profile, self.said, self.trouble, self.rows = None, "", None, []
 
-    def watch(self):
+    def run(self):
         path = self.work / f"{self.name}.prof.json"
         path.unlink(missing_ok=True)
         command = ([sys.executable] if self.program.suffix == ".py" else []) + [self.program]
         try:
             if not self.program.exists():
                 raise Skip("it was not built: its library is not in this toolkit")
-            said = run(command + (["--iterations", "1000"] if self.name == "conv" else []),
+            said = host_run(command + (["--iterations", "1000"] if self.name == "conv" else []),
                        {**preloaded(self.library, path, warmup=3, repeat=2), **self.variables}, 20)
             self.said = said.stdout
             if not path.exists():
@@ -346,7 +347,7 @@ def check_allreduce(check):
     # The last rank has half as many samples again, so that the first one waits for it.
     variables = preloaded(check.library, "", warmup=10, repeat=REPEAT_OF_RANKS, dir=work)
     del variables["INLINE_PROF_OUT"]  # one file for each rank
-    said = run([program, "--ranks", RANKS, "--imbalance", "50", "--layers", LAYERS, "--width", WIDTH, "--batch", BATCH,
+    said = host_run([program, "--ranks", RANKS, "--imbalance", "50", "--layers", LAYERS, "--width", WIDTH, "--batch", BATCH,
                 "--iterations", ITERATIONS_OF_RANKS], variables, 15).stdout
     files = sorted(work.glob("*.prof.json"))
     if len(files) != RANKS:
@@ -389,7 +390,7 @@ def part_libraries(check):
         real, simulated, why = hosts_of(check, known, check.folder / "real"), [], no_simulation(check)
         # Nothing here is a time: they may run side by side.
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            list(pool.map(Host.watch, real))
+            list(pool.map(Host.run, real))
         lines = [line for host in real for line in lines_of_host(host, known[host.name])]
         lines.append(line_of_example(next(host for host in real if host.name == "conv")))
         lines.append(line_of_names([host.profile for host in real if host.profile]))
@@ -397,7 +398,7 @@ def part_libraries(check):
             simulated = hosts_of(check, ("cublas", "cudnn"), check.folder / "simulated",
                                  {"LD_LIBRARY_PATH": str(check.build / "simgpu/lib")})
             for host in simulated:
-                lines_of_host(host.watch(), known[host.name])
+                lines_of_host(host.run(), known[host.name])
         else:
             lines.append(("SKIP", f"39: nothing is set beside the real kernels: {why}"))
         lines += lines_of_kernels(real, simulated, check.program("kernel_words"), check.folder / "kernels.csv")

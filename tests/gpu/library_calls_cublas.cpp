@@ -92,7 +92,7 @@ struct Shape {
   int k;
 };
 
-// f32 sums.
+// Adds a product with f32 sums.
 void add_gemm_ex(NamedCalls& calls, cublasHandle_t handle, const Memory& memory,
                  const std::string& name, const Shape& shape, cudaDataType inputs,
                  cudaDataType output) {

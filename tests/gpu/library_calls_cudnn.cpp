@@ -230,7 +230,7 @@ Descriptor pointwise(cudnnPointwiseMode_t mode) {
   return made;
 }
 
-// z = relu(convolution of x + b); what lies between has no memory.
+// Returns z = relu(convolution of x + b); the results between have no memory.
 NamedCalls::Call fused_call(cudnnHandle_t handle, const Memory& memory, const std::string& name,
                             const GraphShape& shape) {
   using inline_prof::gpu_test::graph_tensor;

@@ -50,7 +50,7 @@ class NamedCalls {
     }
   }
 
-  // Returns whether all were made.  `begin_iteration` comes before each round of them.
+  // Makes all calls in each iteration; returns false if one was refused.
   bool make_all(int iterations, const Call& begin_iteration) const {
     std::string name;
     try {

@@ -1,5 +1,5 @@
-// Whether a pair of events around a launch with programmatic stream serialization takes its overlap
-// away (docs/gpu_results.md).  Prints the lines of answers.hpp.
+// Tests whether a pair of events around a launch with programmatic stream serialization takes its
+// overlap away (claim 18).
 //
 // A kernel of 200 us lets its successor start at once; the successor, of 200 us too, waits for
 // nothing.  If they overlap, both together take well less than the two one after the other.
@@ -42,7 +42,8 @@ class Overlap {
     cycles_ = static_cast<std::int64_t>(kLengthUs * clock_khz * 1e-3);
   }
 
-  // Median time of both kernels; kOrder without the attribute, so that one follows the other.
+  // Returns the median time of both kernels; kOrder has no attribute, so that one follows the
+  // other.
   double both_us(Between between) {
     std::vector<float> times_ms;
     for (int i = 0; i < kRepeats; ++i) {

@@ -1,5 +1,5 @@
-// A host whose results must not change by a bit, whoever watches: kernels on two streams, a graph,
-// and products in the order that one stream gives them.
+// A host whose results must not change by a bit under the injected library: kernels on two streams,
+// a graph, and products in the order that one stream gives them.
 //
 //   same_results [--reset]     with --reset the device is reset half way, and everything made anew
 //
@@ -35,7 +35,8 @@ __global__ void relax(const float* from, float* to) {
   to[i] = 0.49F * from[i] + 0.5F * from[next] + 0.01F * sinf(from[i]);
 }
 
-// FNV-1a over the bits: any changed bit changes it (with a chance of 2^-64 to the contrary).
+// Returns FNV-1a over the bits: any changed bit changes it (with a chance of 2^-64 to the
+// contrary).
 std::uint64_t sum_of_bits(const std::vector<float>& values) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
   for (const float value : values) {
@@ -98,8 +99,8 @@ void run(const char* streams_name, const char* graph_name) {
     first.two_steps();
     second.two_steps();
     check(cudaGraphLaunch(exec, replayed.stream()), "cudaGraphLaunch");
-    // The copies of the graph are built on another thread, in real time; the simulated GPU takes
-    // none.
+    // Another thread builds the copies of the graph in real time, which the simulated GPU does not
+    // take.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   first.say(streams_name);

@@ -26,14 +26,14 @@ inline __device__ void spin_cycles(std::int64_t cycles) {
   }
 }
 
-// Runs for `cycles` of the SM clock and says when, on the global timer, it did.
+// Runs for `cycles` of the SM clock and notes its begin and end on the global timer.
 inline __device__ void spin_and_note(std::int64_t cycles, KernelTimes* times) {
   const std::uint64_t first_ns = global_ns();
   spin_cycles(cycles);
   *times = {first_ns, global_ns()};
 }
 
-// SM cycles in `duration_ns` of the global timer.
+// Counts SM cycles in `duration_ns` of the global timer.
 static __global__ void count_cycles(std::uint64_t duration_ns, std::int64_t* cycles) {
   const std::int64_t start = clock64();
   const std::uint64_t first_ns = global_ns();
@@ -42,8 +42,8 @@ static __global__ void count_cycles(std::uint64_t duration_ns, std::int64_t* cyc
   *cycles = clock64() - start;
 }
 
-// SM cycles in a microsecond, once the GPU is busy: clocks rise over tens of milliseconds of work;
-// only then is their rate worth reading.
+// Returns the SM cycles in a microsecond once the GPU is busy: clocks rise over tens of
+// milliseconds of work.
 inline double cycles_per_us_when_warm(cudaStream_t stream) {
   constexpr std::uint64_t kWarmUpNs = 20'000'000;
   std::int64_t* cycles = nullptr;
