@@ -1,5 +1,5 @@
-// What the programs take on their command lines.  CLI11 does the work, behind this header, so that
-// it is compiled once.
+// The command lines of the programs. CLI11 does the work, behind this header, so that it is
+// compiled once.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What an option takes: said in the help, and beside what was found where it is something else.
+// The values that an option takes: shown in the help, and in the message about a wrong value.
 struct Check {
   std::function<std::string(const std::string& found)> complaint;  // empty text: it fits
   std::string description;
@@ -59,8 +59,8 @@ class Option {
   CLI::Option* option_;
 };
 
-// A program, or one of its subcommands.  `names`: "-o,--output", or "FILE" for what has no dash.
-// What an option is read into must outlive the parsing.
+// A program, or one of its subcommands. `names`: "-o,--output", or "FILE" for a positional
+// argument. The variables that options are read into must outlive the parsing.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -102,7 +102,7 @@ class Command {
 
   // -o and --force.
   void add_output(std::string& file, bool& force);
-  // The first word that is no option, or "--", and all behind it.
+  // Adds the first word that is no option, or "--", and all behind it.
   void add_rest(std::vector<std::string>& words);
 
   Command add_subcommand(const std::string& name, const std::string& help);
@@ -146,7 +146,7 @@ struct Program {
 };
 
 // Reads a command line with the options that `declare` adds, and runs the subcommand that it names.
-// Gives the exit status if the program is to end now: 0 after --help and --version, 2 if the
+// Returns the exit status if the program is to end now: 0 after --help and --version, 2 if the
 // command line is wrong, 1 if anything else was thrown.
 [[nodiscard]] std::optional<int> parse(const Program& program, int argc, const char* const* argv,
                                        const std::function<void(Command&)>& declare) noexcept;

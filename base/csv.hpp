@@ -1,4 +1,4 @@
-// How a value is written into a table of comma-separated values (RFC 4180).
+// Writes values into a table of comma-separated values (RFC 4180).
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace inline_prof::base {
 
-// `text` as a cell: in quotes where it holds a comma, a quote or a line break.
+// Returns `text` as a cell: in quotes if it holds a comma, a quote or a line break.
 [[nodiscard]] std::string csv_cell(std::string_view text);
 
 }  // namespace inline_prof::base

@@ -10,7 +10,7 @@ namespace {
 
 // Stands for an |e| of zero in its logarithm.
 constexpr double kSmallestError = 1e-6;
-// What the DLRM models add to one.
+// The DLRM models add this to an |e|.
 constexpr double kOriginalEpsilon = 4e-4;
 
 std::optional<double> sample_deviation(std::span<const double> values) {

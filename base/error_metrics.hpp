@@ -1,5 +1,5 @@
-// How far predictions are from measured times: the usual measures, and those of the DLRM models to
-// the digit (docs/models/tables.md).
+// Measures how far predictions are from measured times: the usual measures, and those of the DLRM
+// models to the digit (docs/models/tables.md).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct ErrorSummary {
   std::optional<double> median_width;  // of (upper - lower) / predicted / 2
 };
 
-// Empty for no rows.
+// Returns nothing for no rows.
 [[nodiscard]] std::optional<ErrorSummary> summarize(std::span<const Judged> rows);
 
 // The measures of the DLRM models (owensgroup/ml_perf_model, analysis/utils.py at 5b2522a), to the
@@ -46,13 +46,13 @@ struct OriginalErrors {
 };
 [[nodiscard]] std::optional<OriginalErrors> original_errors(std::span<const Judged> rows);
 
-// The values within 1.5 interquartile ranges of the quartiles, in their order: what the DLRM models
-// average (ibid.).
+// Returns the values within 1.5 interquartile ranges of the quartiles, in their order: the DLRM
+// models average these (ibid.).
 [[nodiscard]] std::vector<double> without_outliers(std::span<const double> values);
 
-// Value below which the share `q` of the values lies, between two of them on the straight line
-// (numpy's "linear", type 7 of R. J. Hyndman, Y. Fan, The American Statistician 50(4), 1996).
-// Throws std::invalid_argument if empty.
+// Returns the value below which the share `q` of the values lies, interpolated linearly between two
+// of them (numpy's "linear", type 7 of R. J. Hyndman, Y. Fan, The American Statistician 50(4),
+// 1996). Throws std::invalid_argument if empty.
 [[nodiscard]] double quantile(std::vector<double> values, double q);
 
 }  // namespace inline_prof::base

@@ -4,10 +4,10 @@
 
 namespace inline_prof::base {
 
-// True where `pattern` describes the whole of `text`: `*` stands for any bytes, also none, `?` for
-// one byte, and every other byte for itself.  There is no escape and no [set]: kernel names contain
-// brackets, and where a `*` in a name matters, `*` finds it.  Time is at most the product of the
-// two lengths.
+// Returns true if `pattern` describes the whole of `text`: `*` stands for any bytes, also none, `?`
+// for one byte, and every other byte for itself. There is no escape and no [set]: kernel names
+// contain brackets, and where a `*` in a name matters, `*` finds it. Time is at most the product of
+// the two lengths.
 [[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
 
 }  // namespace inline_prof::base

@@ -56,7 +56,7 @@ MedianAndInterval find_median_and_interval95(std::span<Value> values) {
   if (values.empty()) throw std::invalid_argument("median of nothing");
   const std::size_t rank = interval95_rank(values.size());
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  // What lies between the ends of the interval has to be sorted no further than to its middle.
+  // The values between the ends of the interval need to be sorted only as far as its middle.
   auto from = values.begin();
   auto to = values.end();
   MedianAndInterval result;

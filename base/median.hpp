@@ -1,4 +1,4 @@
-// Medians, and the one "95 %" that this project speaks of where it speaks of a median.
+// Medians, and the project's 95 % interval of a median.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,19 @@ struct Interval {
   double upper = 0.0;
 };
 
-// The order statistics l and n+1-l (counted from 1) with the largest l for which P(B < l) <= 2.5 %,
-// B binomial with n trials of probability 1/2, hold the median of the distribution behind n values
-// with a probability of 95 % at least, whatever that distribution is.  Gives l, or 0 for fewer than
-// kFewestForInterval values: P(B < 1) = 2^-5 = 3.1 % for five, so not even the extremes do.
-// Source: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., Wiley, 2003, section 7.1.
+// Returns l, or 0 for fewer than kFewestForInterval values. The order statistics l and n+1-l
+// (counted from 1) with the largest l for which P(B < l) <= 2.5 %, B binomial with n trials of
+// probability 1/2, hold the median of the distribution behind n values with a probability of 95 %
+// at least, whatever that distribution is. P(B < 1) = 2^-5 = 3.1 % for five values, so not even the
+// extremes do. Source: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., Wiley, 2003,
+// section 7.1.
 [[nodiscard]] std::size_t interval95_rank(std::size_t count);
 inline constexpr std::size_t kFewestForInterval = 6;
 
-// Middle value, or the mean of the two middle ones.  Throws std::invalid_argument if empty.
+// Returns the middle value, or the mean of the two middle ones. Throws std::invalid_argument if
+// empty.
 [[nodiscard]] double median(std::vector<double> values);
-// The same; the values are put into another order.
+// Does the same, and reorders the values.
 [[nodiscard]] double median_in_place(std::span<double> values);
 
 // Median and interval; the values are put into another order.  Throws std::invalid_argument if
@@ -39,8 +41,8 @@ struct MedianAndInterval {
 [[nodiscard]] MedianAndInterval median_and_interval95(std::span<double> values);
 [[nodiscard]] MedianAndInterval median_and_interval95(std::span<float> values);
 
-// How far the values lie from their median, and how many of them much further.  Unlike a standard
-// deviation neither is moved by a few wild values, however wild.
+// The spread of values: how far they lie from their median, and how many much further. Unlike a
+// standard deviation neither is moved by a few wild values.
 struct Spread {
   double mad = 0.0;          // median of |value - median|
   std::size_t outliers = 0;  // values further than kOutlierMads * mad from the median
@@ -50,12 +52,12 @@ struct Spread {
 // of such a one.
 inline constexpr double kOutlierMads = 5.0;
 
-// Empty for fewer than 3 values: the mad of two is half their distance, so neither can stand out.
-// Source: F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the
-// American Statistical Association 69(346), 1974, doi:10.1080/01621459.1974.10482962.
+// Returns nothing for fewer than 3 values: the mad of two is half their distance, so neither can
+// stand out. Source: F. R. Hampel, "The influence curve and its role in robust estimation", Journal
+// of the American Statistical Association 69(346), 1974, doi:10.1080/01621459.1974.10482962.
 [[nodiscard]] std::optional<Spread> median_spread(const std::vector<double>& values);
 
-// The same three of values in ascending order: one sorting serves them all.
+// These do the same for values in ascending order: one sorting serves them all.
 [[nodiscard]] double median_of_sorted(std::span<const double> sorted);
 [[nodiscard]] std::optional<Interval> median_interval95_of_sorted(std::span<const double> sorted);
 [[nodiscard]] std::optional<Spread> median_spread_of_sorted(std::span<const double> sorted);

@@ -32,7 +32,7 @@ void Gauge::add(const Labels& labels, std::optional<double> value) {
   }
   out_.append(name_);
   if (!labels.text().empty()) out_.append("{").append(labels.text()).append("}");
-  // Without the locale, whose decimal point may be a comma.
+  // Independent of the locale, whose decimal point may be a comma.
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *value,
                                  std::chars_format::general, 9);

@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere, today and in a year.
+// Random numbers that are the same on every machine and with every compiler.
 #pragma once
 
 #include <cstddef>

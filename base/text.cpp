@@ -15,7 +15,8 @@ constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-// Position of the parenthesis that opens the parameter list at the end, npos if there is none.
+// Returns the position of the parenthesis that opens the parameter list at the end, npos if there
+// is none.
 std::size_t parameter_list(std::string_view name) {
   if (name.empty() || name.back() != ')') return std::string_view::npos;
   int depth = 0;
@@ -92,7 +93,7 @@ std::size_t printable_length(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  // Nearly all names are nothing else.
+  // Nearly all names are plain.
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
   const auto plain = std::find_if_not(text.begin(), text.end(), is_plain) - text.begin();
   std::string result(text.substr(0, static_cast<std::size_t>(plain)));

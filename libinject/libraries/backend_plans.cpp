@@ -1,7 +1,6 @@
 #include "libraries/backend_plans.hpp"
 
-#include "libraries/attention_op.hpp"
-#include "libraries/conv_op.hpp"
+#include "libraries/cudnn_operations.hpp"
 #include "libraries/library_calls.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 #include "run/doctor.hpp"
 
 #include "run/child.hpp"
-#include "run/doctor_libraries.hpp"
 #include "run/elf_file.hpp"
 #include "run/find_files.hpp"
 #include "sys/config.hpp"

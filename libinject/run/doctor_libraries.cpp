@@ -1,9 +1,7 @@
-#include "run/doctor_libraries.hpp"
-
 #include "libraries/call_names.hpp"
 #include "run/child.hpp"
+#include "run/doctor.hpp"
 #include "run/elf_file.hpp"
-#include "run/loader_list.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,11 @@
-// Reads the facts of an ELF file that a launcher must know before it starts a program.
+// Reads the facts of an ELF file, and of the libraries that it is linked with, that a launcher must
+// know before it starts a program.
 #pragma once
 
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace inline_prof::run {
 
@@ -25,5 +27,12 @@ enum class WhichSymbols { kDynamic, kAll };  // kAll: `hidden`, too
 
 // Returns true for a program with device code that contains its own CUDA runtime.
 [[nodiscard]] bool has_static_cuda_runtime(const ElfFile& file);
+
+// `libx.so.1 => /path/libx.so.1 (0x...)` or `libx.so.1 => not found`; empty for other lines.
+struct ListedLibrary {
+  std::string name;
+  std::string place;
+};
+[[nodiscard]] ListedLibrary library_in(std::string_view line);
 
 }  // namespace inline_prof::run

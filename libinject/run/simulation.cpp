@@ -2,7 +2,6 @@
 
 #include "run/child.hpp"
 #include "run/elf_file.hpp"
-#include "run/loader_list.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
-// The kinds of operations with their attributes, and the number types, as they stand in prof.json,
-// in layers files and in PROFILE_OP.  One table for the injected library, the readers, the models
-// and prof-model measure; docs/prof_json.md shows it.  What a kind has to compute and to move
-// follows in analyzer/model/op_work.cpp.
+// The kinds of operations with their attributes, and the number types, as in prof.json, in layers
+// files and in PROFILE_OP. One table for the injected library, the readers, the models and
+// prof-model measure; docs/prof_json.md shows it. analyzer/model/op_work.cpp computes the work and
+// the traffic of each kind.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ enum class OpKind : std::uint8_t {
   kRegion,
 };
 
-// Of a collective: its number on its communicator in the iteration.  All else that describes an
-// operation says what it does; this says which one it is.
+// A collective's number on its communicator in the iteration. All other attributes describe what an
+// operation does; this one identifies it.
 inline constexpr char kSequenceAttribute[] = "sequence";
 
 // Attributes stand by their type, which a name has in all kinds, with a comma and a blank between
@@ -41,7 +41,7 @@ struct OpKindEntry {
   std::string_view texts = {};
   std::string_view booleans = {};
   std::string_view others = {};     // a word or a number, whichever the writer has
-  std::string_view libraries = {};  // whose calls give it; without one, labels alone do
+  std::string_view libraries = {};  // libraries whose calls give it; without one, only labels do
   bool is_measured = true;          // by prof-model measure
 };
 
@@ -121,7 +121,7 @@ static_assert([] {
   return true;
 }());
 
-// Null for a word that is no kind.
+// Returns null for a word that is no kind.
 [[nodiscard]] constexpr const OpKindEntry* find_op_kind(std::string_view name) {
   for (const OpKindEntry& entry : kOpKinds) {
     if (entry.name == name) return &entry;
@@ -129,7 +129,7 @@ static_assert([] {
   return nullptr;
 }
 
-// Empty for a word that is none of the above.
+// Returns nothing for a word that is none of the above.
 [[nodiscard]] constexpr std::optional<OpKind> op_kind_from_name(std::string_view name) {
   const OpKindEntry* entry = find_op_kind(name);
   return entry == nullptr ? std::nullopt : std::optional(entry->kind);
@@ -152,7 +152,7 @@ inline constexpr std::array<NumberType, 11> kNumberTypes{{{"f64", 8},
                                                           {"i32", 4},
                                                           {"i64", 8}}};
 
-// Bytes of one element; empty for a word that is none of the above.
+// Returns the bytes of one element; nothing for a word that is none of the above.
 [[nodiscard]] constexpr std::optional<double> number_type_bytes(std::string_view name) {
   for (const NumberType& type : kNumberTypes) {
     if (type.name == name) return type.bytes;

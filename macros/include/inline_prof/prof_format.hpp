@@ -1,6 +1,6 @@
-// The fields of prof.json: the only place where their keys are spelled.  The injected library
-// writes with them, the readers read with them, and a test compares them with docs/schemas. Meaning
-// and examples: docs/prof_json.md.
+// The fields of prof.json: the only place where their keys are spelled. The injected library writes
+// with them, the readers read with them, and a test compares them with docs/schemas. Meaning and
+// examples: docs/prof_json.md.
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@
 #define INLINE_PROF_JOIN(a, b) INLINE_PROF_JOIN_EXPANDED(a, b)
 #define INLINE_PROF_JOIN_EXPANDED(a, b) a##b
 
-// The function's result; where there is no library, `result()`, and nothing is evaluated.
+// Returns the function's result; without a library, `result()`, and nothing is evaluated.
 #define INLINE_PROF_CALL(result, function, ...)                                    \
   __extension__({                                                                  \
     const ::inline_prof_abi* const inline_prof_table_here = ::inline_prof_table(); \
@@ -40,11 +40,11 @@
         : result();                                                                \
   })
 
-// The same for functions without a result that have a label: nothing is evaluated either where the
-// library has closed this call site.
+// Does the same for functions without a result that have a label: nothing is evaluated either if
+// the library has closed this call site.
 //
-// The arguments are expanded on the way here, so `#label` starts with a quote where the label is
-// spelled as a string literal, be it through a macro of the application.
+// The arguments are expanded on the way here, so `#label` starts with a quote if the label is
+// spelled as a string literal, also through a macro of the application.
 #define INLINE_PROF_CALL_AT_SITE(function, label, ...)                                          \
   __extension__({                                                                               \
     static ::inline_prof_site inline_prof_site_here;                                            \
@@ -81,7 +81,8 @@ struct Label {
 inline Label label_at(std::false_type, inline_prof_site*, Text label) {
   return {nullptr, label.c_str};
 }
-// What starts with a literal need not be one: `"layer" + offset`, `"layer"s + suffix`.
+// An expression that starts with a literal need not be one: `"layer" + offset`, `"layer"s +
+// suffix`.
 template <typename Spelled>
 Label label_at(std::true_type, inline_prof_site* site, const Spelled& label) {
   return {std::is_array<Spelled>::value ? site : nullptr, Text(label).c_str};
@@ -110,7 +111,7 @@ record(const inline_prof_abi& table, Label label, void* stream, Integer device_i
   record(table, label, stream, true, static_cast<int>(device_id));
 }
 
-// True where data are wanted in this iteration.
+// Returns true if data are wanted in this iteration.
 inline bool record_data(const inline_prof_abi& table, Text label, void* stream, Text data = nullptr,
                         int device_id = INLINE_PROF_DEVICE_UNKNOWN) {
   return table.record_data(label.c_str, stream, data.c_str, device_id) != 0;
