@@ -253,8 +253,8 @@ int main(int argc, char** argv) {
   make_kernels();
 
   bench::Collector collector(static_cast<double>(kKernels * kStreams));
-  // No iteration has begun: once each kernel has been met often enough, the injected library only
-  // counts.
+  // No iteration has begun: once each kernel has been launched often enough, the injected library
+  // only counts.
   const auto launch_often = [] {
     for (int i = 0; i < 5000; ++i) {
       launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
@@ -279,7 +279,7 @@ int main(int argc, char** argv) {
     step();
     if (two_threads) std::thread(step).join();
   }
-  // In the first measured iterations every launch is looked at: threads, and launches that phases
+  // In the first measured iterations every launch is checked: threads, and launches that phases
   // are told from.
   for (int i = 0; i < kFirstMeasured; ++i) {
     PROFILE_ITERATION();

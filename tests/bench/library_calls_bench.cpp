@@ -72,7 +72,7 @@ void start_measuring() {
   if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) bench::fail("context");
   cuCtxSetCurrent(context);
   if (cublasCreate_v2(&it.handle) != CUBLAS_STATUS_SUCCESS) bench::fail("cublasCreate");
-  // The last iteration never ends: the injected library measures, and what is armed is met once.
+  // The last iteration never ends: the injected library measures, and an armed event comes once.
   for (int i = 0; i <= kWarmup; ++i) {
     PROFILE_ITERATION();
     for (int call = 0; call < 10; ++call)

@@ -1,6 +1,6 @@
 // Changes a JSON text where it means something: values that are valid and hostile, members that
 // come again, go, or change places.  libFuzzer's own changes of bytes break a text at once, and
-// what lies behind the parser is hardly met.
+// hardly reach the code behind the parser.
 #include <nlohmann/json.hpp>
 
 #include <array>

@@ -13,18 +13,18 @@ namespace {
 
 using namespace inline_prof;
 
-void require_times(const model::Timetable& table, std::size_t works) {
-  fuzz::require(table.start_us.size() == works && table.end_us.size() == works &&
-                    table.slack_us.size() == works,
-                "every work has its times");
+void require_times(const model::Timetable& table, std::size_t tasks) {
+  fuzz::require(table.start_us.size() == tasks && table.end_us.size() == tasks &&
+                    table.slack_us.size() == tasks,
+                "every task has its times");
   fuzz::require(std::isfinite(table.iteration_us) && table.iteration_us >= 0,
                 "an iteration takes a finite time");
-  for (std::size_t i = 0; i < works; ++i) {
+  for (std::size_t i = 0; i < tasks; ++i) {
     fuzz::require(table.start_us[i] >= 0 && table.end_us[i] >= table.start_us[i],
-                  "a work begins before it ends");
-    fuzz::require(table.end_us[i] <= table.iteration_us, "no work ends after the iteration");
+                  "a task begins before it ends");
+    fuzz::require(table.end_us[i] <= table.iteration_us, "no task ends after the iteration");
   }
-  fuzz::require(works == 0 || !table.longest_path.empty(), "works have a longest path");
+  fuzz::require(works == 0 || !table.longest_path.empty(), "tasks have a longest path");
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const model::LongestPath path(read::work_graph_from(read::TreeNode(document, "fuzz")));
     require_times(path.timetable(), path.graph().works.size());
   } catch (const read::InputError&) {
-  } catch (const std::invalid_argument&) {  // works that wait for each other in a circle
+  } catch (const std::invalid_argument&) {  // tasks that wait for each other in a circle
   }
   return 0;
 }

@@ -87,8 +87,8 @@ TEST(CuptiBackend, SubscribesToLaunchesAndLeavesWhenDone) {
   const ProfiledRun run("host_training", injected({}, {"--iterations=2000", "--no-labels"}));
   EXPECT_EQ(calls_of(run.place, "cuptiSubscribe_v2"), 1);
   EXPECT_EQ(calls_of(run.place, "cuptiUnsubscribe"), 1);
-  // 10000 launches, of which those of some thirty iterations of five are looked at, before and
-  // after each.  The program is quick: it makes some more until the subscription has ended.
+  // 10000 launches, and two callbacks for each launch of some thirty iterations.  The program is
+  // quick: it makes some more until the subscription has ended.
   EXPECT_LT(calls_of(run.place, "cupti_callback"), 10000);
 }
 

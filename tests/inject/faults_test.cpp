@@ -98,21 +98,21 @@ constexpr long kAllocations = -1;
 constexpr const char* kTool =
     "LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD ":" INLINE_PROF_TEST_FAULT_TOOL;
 
-struct Work {
+struct Program {
   const char* name;
   const char* host;
   Texts arguments;
 };
 
 // Short programs that together reach most of the library.
-const std::vector<Work> kWorks = {
+const std::vector<Program> kPrograms = {
     {"training", "host_training", {"--iterations=12"}},
     {"graphs", "host_training", {"--iterations=12", "--capture", "--threads=2", "--streams=2"}},
     {"without_iterations", "host_training", {"--iterations=60", "--no-boundaries"}},
     {"told_to_end", "host_ways", {"ends", "SIGTERM"}},
 };
 
-class AFault : public testing::TestWithParam<Work> {
+class AFault : public testing::TestWithParam<Program> {
  protected:
   void SetUp() override {
     if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer makes calls and allocates itself";
@@ -198,7 +198,7 @@ TEST_P(AFault, OfASlowDiskDelaysNoEnd) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AFault, testing::ValuesIn(kWorks),
+INSTANTIATE_TEST_SUITE_P(All, AFault, testing::ValuesIn(kPrograms),
                          [](const auto& row) { return std::string(row.param.name); });
 
 // The device does nothing, and a thread that yields the processor waits long for it.  Calibration,

@@ -108,7 +108,7 @@ TEST(Phases, PrefillAndDecodeAreTwo) {
   expect_samples_in_their_phase(profile);
 }
 
-// Each 16th iteration is another one; each 32nd is looked at.
+// Each 16th iteration is another one; each 32nd is checked.
 TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
   const json profile = profile_of({"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
   ASSERT_EQ(profile["phases"].size(), 1U);

@@ -134,8 +134,8 @@ std::map<std::string, std::size_t> bytes_by_call(const HostRun& run) {
   return bytes;
 }
 
-// Each kind of call, at its deepest: also the one in which the run begins, a schedule is read, a
-// name of 900 letters is met, the plan is made, and the run ends.
+// Each kind of call, at its deepest: also the calls in which the run begins and ends, a schedule
+// and a name of 900 letters are read, and the plan is made.
 TEST_F(TheStack, OfTheApplicationsThreadsIsHardlyUsed) {
   const auto bare = bytes_by_call(run_host("host_stack", {.with_library = false}));
   ASSERT_GE(bare.size(), 10U);

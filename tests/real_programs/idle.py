@@ -13,15 +13,15 @@ THREAD, BETWEEN, WAIT, OTHERS, STARTS, UNKNOWN = REASONS = (
 Work = collections.namedtuple("Work", "begin end asked waited")
 
 
-def works_of(folder, process):
+def work_of(folder, process):
     """Returns the work of the process's device, in the order in which it began."""
-    works = []
+    work = []
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
             _, logged_process, _, _, _, begin, length, _, _, _, asked, waited = line.rstrip("\n").split("\t")
             if int(logged_process) == process:
-                works.append(Work(int(begin), int(begin) + int(length), int(asked), int(waited)))
-    return sorted(works)
+                work.append(Work(int(begin), int(begin) + int(length), int(asked), int(waited)))
+    return sorted(work)
 
 
 def gap_by_reason(work, ended, is_first):
@@ -42,7 +42,7 @@ def true_parts(folder, process, first, last):
     marks = sorted(map(int, (folder / f"libraries/steps.{process}").read_text().split()))
     iterations = {}  # number: {reason, or "length": ns}
     ended = number_before = None
-    for work in works_of(folder, process):
+    for work in work_of(folder, process):
         number = bisect.bisect_right(marks, work.asked)
         if ended is not None:
             found = iterations.setdefault(number, collections.Counter())
@@ -62,7 +62,7 @@ def true_parts(folder, process, first, last):
 def check(folder, profile, analysis, least_explained):
     """Words for the table: each reason's percent of the iteration (and the true one). Raises ValueError where less than
     `least_explained` percent of what the report says is idle is laid to its true reason. How much is idle is only stated: where
-    launches come late, works are measured with some of their launching, so that less seems to be."""
+    launches come late, a measured time contains some of the launching, so that less seems to be."""
     numbers = sorted(number for event in profile["events"] for number in event["iterations"])
     length_us, true_us = true_parts(folder, profile["process_id"], numbers[0], numbers[-1])
     if not analysis["idle"]:

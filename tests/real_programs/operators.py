@@ -44,7 +44,7 @@ def named_percent(profile):
 
 
 def wrong_elements(profile):
-    """Element-wise events whose elements do not fit their grid, and how many were looked at."""
+    """Returns element-wise events whose elements do not fit their grid, and the number of those that were checked."""
     wrong, count = [], 0
     for event in profile["events"]:
         op = event.get("op") or {}

@@ -108,7 +108,7 @@ TABLE = [
     gpt("fused", steps=260, short=True, short_idle=True), gpt("foreach", idle_steps=2000),
     gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=960, idle_steps=2000),
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000, explained=70),
-    gpt("evaluated", full=3300, repeat=12, explained=60),  # what only one step in ten launches is not met at every try
+    gpt("evaluated", full=3300, repeat=12, explained=60),  # launches of one step in ten are not seen at every try
     gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3600),
     gpt("graphed_callables", full=2000, idle_steps=2000),
     model("trainer_llama", full=450, explained=70), model("trainer_bert", full=450), model("generate_static", loops=False),
@@ -357,7 +357,7 @@ def check_iterations(options, program, profile):
 
 def check_phases(program, way, options, profile):
     """A program that launches something else behind some steps has two phases with samples; with --torch an iteration is a step."""
-    watched_every = 32  # iterations, so that a change may be seen so much later
+    checked_every = 32  # iterations, so that a change may be seen so much later
     phases = [phase for phase in profile.get("phases", []) if phase["measured"]]
     if len(phases) != 2:
         raise Failed(f"{len(phases)} phases were measured: expected 2")
@@ -366,8 +366,8 @@ def check_phases(program, way, options, profile):
         raise Failed(f"samples in {len(sampled)} phases: expected 2")
     first, second = phases[0]["stretches"][-1][1], phases[1]["stretches"][0][0]
     change = program.switches
-    if way == "torch" and not change - watched_every <= first <= change < second <= change + watched_every:
-        raise Failed(f"the phases end and begin at iterations {first} and {second}: expected at most {watched_every} from {change}")
+    if way == "torch" and not change - checked_every <= first <= change < second <= change + checked_every:
+        raise Failed(f"the phases end and begin at iterations {first} and {second}: expected at most {checked_every} from {change}")
     return f", phases until {first} and from {second}"
 
 

@@ -673,7 +673,7 @@ def six_micro_steps(steps):
 
 @program(SECOND)
 def none_statistics(steps):
-    """Tables of any width, each looked at in another way."""
+    """Tables of any width, each read in another way."""
     chance = random.Random(6)
     looks = [lambda x: x.mean(0), lambda x: x.std(0), lambda x: torch.cov(x.t()), lambda x: x.sort(0).values,
              lambda x: x.quantile(0.5, 0), lambda x: torch.histc(x, 16), lambda x: (x - x.mean(0)).square().sum(0),

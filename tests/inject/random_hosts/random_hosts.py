@@ -363,7 +363,7 @@ def launched_every_turn(host):
 
 
 def labelled_kernels(host):
-    """Kernels that are launched inside a label somewhere: which launch is whose is not looked at."""
+    """Returns kernels that are launched inside some label, without telling the launches apart."""
     inside, kernels = 0, set()
     for line in host.body:
         words = line.split(" ")
@@ -468,9 +468,9 @@ def check_words(host, bare, ours):
         return
     if "SIMGPU_FAIL" in host.settings or profile["profiler"]["iteration_source"] == "none":
         return
-    met = {name for event in profile["events"] if not is_label(event) for name in names_of(event)}
+    seen = {name for event in profile["events"] if not is_label(event) for name in names_of(event)}
     counts = true_counts(bare.truth) if bare.truth else {}
-    for kernel in sorted(launched_every_turn(host) - met):
+    for kernel in sorted(launched_every_turn(host) - seen):
         # A step may name a stream that is not there in its turn.
         if not lines and counts.get((kernel, False), 0) >= host.turns:
             yield f"silent: complete, and {kernel} is no event"
