@@ -78,8 +78,8 @@ SIMGPU_CALL(cudnnBackendFinalize, descriptor) {
   fail_if(descriptor == nullptr, CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   BackendDescriptor& target = *handle_of(descriptor)->descriptor;
   fail_if(target.is_finalized);
-  check(check_attributes(target));
-  check(finalize(target));
+  check_attributes(target);
+  finalize(target);
   target.is_finalized = true;
 }
 
@@ -120,8 +120,6 @@ SIMGPU_CALL(cudnnBackendGetAttribute, descriptor, name, type, requested, element
   }
 }
 
-// A plan runs.
-
 namespace {
 
 // Returns null unless the descriptor has this type and is finalized.
@@ -150,8 +148,7 @@ SIMGPU_CALL(cudnnBackendExecute, handle, plan_descriptor, pack_descriptor) {
   require(handle, plan, pack);
   const BackendDescriptor& engine =
       plan->child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).child(CUDNN_ATTR_ENGINECFG_ENGINE);
-  GraphWork work;
-  check(describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH), work));
+  const GraphWork work = describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
   fail_if(!has_tensors(*pack, work));
   const bool has_workspace = pack->find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr &&
                              pack->value<const void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr;

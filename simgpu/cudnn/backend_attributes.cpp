@@ -1,6 +1,7 @@
 // cuDNN 9 API, "cudnn_graph Library", Descriptor Types: the attributes of each, of what is
 // simulated.
 #include "cudnn/backend_descriptor.hpp"
+#include "cudnn/handle.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -210,19 +211,14 @@ bool is_known(cudnnBackendDescriptorType_t type) {
                      [&](const AttributeRule& r) { return r.owner == type; });
 }
 
-cudnnStatus_t check_attributes(const BackendDescriptor& descriptor) {
-  for (const AttributeRule& rule : kRules) {
-    if (rule.owner == descriptor.type && rule.use == AttributeRule::kRequired &&
-        descriptor.find(rule.name) == nullptr) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-  }
+void check_attributes(const BackendDescriptor& descriptor) {
+  for (const AttributeRule& rule : kRules)
+    fail_if(rule.owner == descriptor.type && rule.use == AttributeRule::kRequired &&
+            descriptor.find(rule.name) == nullptr);
   for (const auto& [name, attribute] : descriptor.attributes) {
-    for (const DescriptorPointer& child : attribute.children) {
-      if (!child->is_finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
-    }
+    for (const DescriptorPointer& child : attribute.children)
+      fail_if(!child->is_finalized, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
   }
-  return CUDNN_STATUS_SUCCESS;
 }
 
 std::size_t size_of(cudnnBackendAttributeType_t type) {

@@ -71,13 +71,13 @@ struct AttributeRule {
 [[nodiscard]] const AttributeRule* find_rule(cudnnBackendDescriptorType_t owner,
                                              cudnnBackendAttributeName_t name);
 [[nodiscard]] bool is_known(cudnnBackendDescriptorType_t type);
-// Required attributes that are not set: BAD_PARAM; children that are not finalized.
-[[nodiscard]] cudnnStatus_t check_attributes(const BackendDescriptor& descriptor);
+// Fails if a required attribute is not set, or a child not finalized.
+void check_attributes(const BackendDescriptor& descriptor);
 
 // Bytes of a value; 0 for descriptors and unknown types.
 [[nodiscard]] std::size_t size_of(cudnnBackendAttributeType_t type);
 
-// The checks of each type, and the attributes that only the library sets.
-[[nodiscard]] cudnnStatus_t finalize(BackendDescriptor& descriptor);
+// Checks the descriptor by its type, and sets the attributes that only the library sets.
+void finalize(BackendDescriptor& descriptor);
 
 }  // namespace simgpu

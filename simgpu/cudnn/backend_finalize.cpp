@@ -9,17 +9,15 @@ namespace {
 constexpr auto kDims = CUDNN_ATTR_TENSOR_DIMENSIONS;
 constexpr auto kStrides = CUDNN_ATTR_TENSOR_STRIDES;
 
-cudnnStatus_t finalize_tensor(const BackendDescriptor& tensor) {
+void finalize_tensor(const BackendDescriptor& tensor) {
   const auto dims = tensor.integers(kDims);
-  const bool good =
-      dims.size() == tensor.integers(kStrides).size() &&
-      std::all_of(dims.begin(), dims.end(), [](std::int64_t d) { return d > 0; }) &&
-      tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) > 0 &&
-      dnn_type(tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)).name != nullptr;
-  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+  fail_if(dims.size() != tensor.integers(kStrides).size() ||
+          std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d <= 0; }) ||
+          tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) <= 0 ||
+          dnn_type(tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)).name == nullptr);
 }
 
-cudnnStatus_t finalize_convolution(const BackendDescriptor& convolution) {
+void finalize_convolution(const BackendDescriptor& convolution) {
   const auto spatial = convolution.value<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
   for (const auto name :
        {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
@@ -29,12 +27,9 @@ cudnnStatus_t finalize_convolution(const BackendDescriptor& convolution) {
         name == CUDNN_ATTR_CONVOLUTION_DILATIONS || name == CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES
             ? 1
             : 0;
-    if (static_cast<std::int64_t>(values.size()) != spatial ||
-        std::any_of(values.begin(), values.end(), [&](std::int64_t v) { return v < least; })) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
+    fail_if(static_cast<std::int64_t>(values.size()) != spatial ||
+            std::any_of(values.begin(), values.end(), [&](std::int64_t v) { return v < least; }));
   }
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // The real library (9.19) gives the tensors of an operation a dimension for the groups: images
@@ -54,12 +49,8 @@ DescriptorPointer with_groups(const BackendDescriptor& tensor, std::int64_t grou
   return copy;
 }
 
-cudnnStatus_t finalize_operation(BackendDescriptor& operation) {
-  Convolution convolution{};
-  if (const auto status = describe_operation(operation, convolution);
-      status != CUDNN_STATUS_SUCCESS) {
-    return status;
-  }
+void finalize_operation(BackendDescriptor& operation) {
+  const Convolution convolution = describe_operation(operation);
   for (auto& [name, attribute] : operation.attributes) {
     if (attribute.children.empty() ||
         attribute.children.front()->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
@@ -71,47 +62,33 @@ cudnnStatus_t finalize_operation(BackendDescriptor& operation) {
     attribute.children.front() =
         with_groups(*attribute.children.front(), convolution.groups(), is_filter ? 0 : 1);
   }
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t finalize_graph(BackendDescriptor& graph) {
-  GraphWork work;
-  if (const auto status = describe_graph(graph, work); status != CUDNN_STATUS_SUCCESS) {
-    return status;
-  }
+void finalize_graph(BackendDescriptor& graph) {
+  static_cast<void>(describe_graph(graph));
   graph.set<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64,
                           {kEngineCount});
-  return CUDNN_STATUS_SUCCESS;
 }
 
-// An engine's graph as engines see it; finalize_graph() has accepted it.
-GraphWork work_of(const BackendDescriptor& graph) {
-  GraphWork work;
-  static_cast<void>(describe_graph(graph, work));
-  return work;
-}
-
-cudnnStatus_t finalize_engine(const BackendDescriptor& engine) {
+void finalize_engine(const BackendDescriptor& engine) {
   const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  if (index < 0 || index >= kEngineCount) return CUDNN_STATUS_BAD_PARAM;
-  const GraphWork work = work_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
-  return engine_supports(work, index) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+  fail_if(index < 0 || index >= kEngineCount);
+  const GraphWork work = describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  fail_if(!engine_supports(work, index), CUDNN_STATUS_NOT_SUPPORTED);
 }
 
-cudnnStatus_t finalize_config(BackendDescriptor& config) {
+void finalize_config(BackendDescriptor& config) {
   const BackendDescriptor& engine = config.child(CUDNN_ATTR_ENGINECFG_ENGINE);
-  const GraphWork work = work_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  const GraphWork work = describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
   config.set<std::int64_t>(
       CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
       {engine_workspace_bytes(work, engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))});
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t finalize_plan(BackendDescriptor& plan) {
+void finalize_plan(BackendDescriptor& plan) {
   plan.set<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                          {plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
                               .value<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)});
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // The engines that a mode proposes, of those that can run the graph.  A ranks all of them, and so
@@ -128,11 +105,11 @@ std::vector<std::int64_t> proposed_engines(const GraphWork& work, cudnnBackendHe
 }
 
 // The results: a configuration for each engine that is proposed, finalized.
-cudnnStatus_t finalize_heuristic(BackendDescriptor& heuristic) {
+void finalize_heuristic(BackendDescriptor& heuristic) {
   const auto mode = heuristic.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
-  if (mode < 0 || mode >= CUDNN_HEUR_MODES_COUNT) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(mode < 0 || mode >= CUDNN_HEUR_MODES_COUNT);
   const auto& graph = heuristic.find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->children.front();
-  const GraphWork work = work_of(*graph);
+  const GraphWork work = describe_graph(*graph);
   BackendAttribute results{CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
   for (const std::int64_t index : proposed_engines(work, mode)) {
     auto engine = std::make_shared<BackendDescriptor>();
@@ -145,25 +122,22 @@ cudnnStatus_t finalize_heuristic(BackendDescriptor& heuristic) {
     config->type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
     config->attributes[CUDNN_ATTR_ENGINECFG_ENGINE] = {
         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {std::move(engine)}};
-    static_cast<void>(finalize_config(*config));
+    finalize_config(*config);
     config->is_finalized = true;
     results.children.push_back(std::move(config));
   }
   results.count = static_cast<std::int64_t>(results.children.size());
   heuristic.attributes[CUDNN_ATTR_ENGINEHEUR_RESULTS] = std::move(results);
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t finalize_pack(const BackendDescriptor& pack) {
-  return pack.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->count ==
-                 pack.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->count
-             ? CUDNN_STATUS_SUCCESS
-             : CUDNN_STATUS_BAD_PARAM;
+void finalize_pack(const BackendDescriptor& pack) {
+  fail_if(pack.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->count !=
+          pack.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->count);
 }
 
 }  // namespace
 
-cudnnStatus_t finalize(BackendDescriptor& descriptor) {
+void finalize(BackendDescriptor& descriptor) {
   switch (descriptor.type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
       return finalize_tensor(descriptor);
@@ -184,7 +158,7 @@ cudnnStatus_t finalize(BackendDescriptor& descriptor) {
 #if CUDNN_VERSION >= 91300
     case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
 #endif
-      return check_operation(descriptor);
+      return check(check_operation(descriptor));
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
       return finalize_engine(descriptor);
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
@@ -196,7 +170,7 @@ cudnnStatus_t finalize(BackendDescriptor& descriptor) {
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       return finalize_pack(descriptor);
     default:
-      return CUDNN_STATUS_SUCCESS;
+      return;
   }
 }
 

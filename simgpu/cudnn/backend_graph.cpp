@@ -125,9 +125,9 @@ bool is_fused_only(cudnnBackendDescriptorType_t type) {
 
 }  // namespace
 
-cudnnStatus_t describe_operation(const BackendDescriptor& operation, Convolution& convolution) {
+Convolution describe_operation(const BackendDescriptor& operation) {
   const OperationNames* names = names_of(operation);
-  if (names == nullptr) return CUDNN_STATUS_NOT_SUPPORTED;
+  fail_if(names == nullptr, CUDNN_STATUS_NOT_SUPPORTED);
   const BackendDescriptor& image = operation.child(names->image);
   const BackendDescriptor& filter = operation.child(names->filter);
   const BackendDescriptor& output = operation.child(names->output);
@@ -146,39 +146,38 @@ cudnnStatus_t describe_operation(const BackendDescriptor& operation, Convolution
     channel = 2;
   }
   const std::size_t rank = spatial + 2;
-  if (image_dims.size() != rank || filter_dims.size() != rank || output_dims.size() != rank ||
-      filter_dims[1] < 1 || image_dims[1] % filter_dims[1] != 0 ||
-      filter_dims[0] % (image_dims[1] / filter_dims[1]) != 0 || output_dims[0] != image_dims[0] ||
-      output_dims[1] != filter_dims[0]) {
-    return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
-  }
+  constexpr auto mismatch = CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
+  fail_if(image_dims.size() != rank || filter_dims.size() != rank || output_dims.size() != rank ||
+              filter_dims[1] < 1 || image_dims[1] % filter_dims[1] != 0 ||
+              filter_dims[0] % (image_dims[1] / filter_dims[1]) != 0 ||
+              output_dims[0] != image_dims[0] || output_dims[1] != filter_dims[0],
+          mismatch);
   const auto before = settings.integers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
   const auto after = settings.integers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+  Convolution convolution{};
   convolution.direction = names->direction;
   convolution.stride = settings.integers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
   convolution.dilation = settings.integers(CUDNN_ATTR_CONVOLUTION_DILATIONS);
-  for (std::size_t i = 0; i < spatial; ++i) {
-    if (output_dims[i + 2] != output_extent(image_dims[i + 2], filter_dims[i + 2], before[i],
-                                            after[i], convolution.stride[i],
-                                            convolution.dilation[i])) {
-      return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
-    }
-  }
+  for (std::size_t i = 0; i < spatial; ++i)
+    fail_if(output_dims[i + 2] != output_extent(image_dims[i + 2], filter_dims[i + 2], before[i],
+                                                after[i], convolution.stride[i],
+                                                convolution.dilation[i]),
+            mismatch);
   convolution.image = std::move(image_dims);
   convolution.filter = std::move(filter_dims);
   convolution.output = std::move(output_dims);
   convolution.type = type_of(image);
   convolution.is_nhwc = strides[channel] == 1 && convolution.image[1] > 1;
   convolution.reads_output = !is_zero(operation, names->beta);
-  return CUDNN_STATUS_SUCCESS;
+  return convolution;
 }
 
-cudnnStatus_t describe_graph(const BackendDescriptor& graph, GraphWork& work) {
+GraphWork describe_graph(const BackendDescriptor& graph) {
+  GraphWork work;
   const auto& operations = graph.find(CUDNN_ATTR_OPERATIONGRAPH_OPS)->children;
   work.fused = fused_work(operations);
   for (const DescriptorPointer& operation : operations) {
-    if (const auto status = check_in_graph(*operation); status != CUDNN_STATUS_SUCCESS)
-      return status;
+    check(check_in_graph(*operation));
     if (work.fused || is_fused_only(operation->type)) {
       work.is_unknown = !work.fused;
       for (const DescriptorPointer& tensor : tensors_of(*operation))
@@ -189,18 +188,13 @@ cudnnStatus_t describe_graph(const BackendDescriptor& graph, GraphWork& work) {
       add_pointwise(*operation, work);
       continue;
     }
-    if (work.convolution) return CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN;
-    work.convolution.emplace();
-    if (const auto status = describe_operation(*operation, *work.convolution);
-        status != CUDNN_STATUS_SUCCESS) {
-      return status;
-    }
+    fail_if(work.convolution.has_value(), CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN);
+    work.convolution = describe_operation(*operation);
     const OperationNames* names = names_of(*operation);
-    if (names == nullptr) return CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN;
     for (const auto name : {names->image, names->filter, names->output})
       add_tensor(operation->child(name), work);
   }
-  return CUDNN_STATUS_SUCCESS;
+  return work;
 }
 
 ConvMethod engine_method(std::int64_t index) {

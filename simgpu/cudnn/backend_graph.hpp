@@ -45,12 +45,11 @@ struct GraphWork {
   std::vector<std::int64_t> tensor_ids;  // whose pointers a variant pack must give
 };
 
-// The convolution of an operation; checks its shapes.
-[[nodiscard]] cudnnStatus_t describe_operation(const BackendDescriptor& operation,
-                                               Convolution& convolution);
+// Checks the shapes of a convolution.
+[[nodiscard]] Convolution describe_operation(const BackendDescriptor& operation);
 
-// NOT_SUPPORTED_GRAPH_PATTERN for two convolutions.
-[[nodiscard]] cudnnStatus_t describe_graph(const BackendDescriptor& graph, GraphWork& work);
+// Fails with NOT_SUPPORTED_GRAPH_PATTERN for two convolutions.
+[[nodiscard]] GraphWork describe_graph(const BackendDescriptor& graph);
 
 // How many engines there are for any graph, and what each does; 0 is the fastest.
 inline constexpr std::int64_t kEngineCount = 4;
