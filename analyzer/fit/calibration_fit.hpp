@@ -1,10 +1,9 @@
-// The part of a fit that is the same for all improved models: residual process, conformal table,
+// The part of a fit that is the same for all calibrated models: residual process, conformal table,
 // and the errors that a fit has where it had no data.
 #pragma once
 
+#include "model/calibrated/calibration.hpp"
 #include "model/calibrated/calibration_json.hpp"
-#include "model/calibrated/conformal.hpp"
-#include "model/calibrated/matern_process.hpp"
 
 #include <Eigen/Core>
 
@@ -16,6 +15,44 @@
 
 namespace inline_prof::fit {
 
+// The prior of the scales: normal in their logarithms.
+struct MaternPrior {
+  double length = 2.0, length_variance = 1.0;
+  double signal = 0.08, signal_variance = 0.3;
+  double noise = 0.02, noise_variance = 0.1;
+};
+
+// Returns the scales under which `targets` are most probable (C. E. Rasmussen, C. K. I. Williams,
+// "Gaussian Processes for Machine Learning", 2006, equations 5.8 and 5.9), found by BFGS from the
+// prior's centre and from lengths half and twice as long.  Uses the first 250 points at most: the
+// cost grows with their cube.
+[[nodiscard]] model::MaternScales fit_matern_scales(const Eigen::MatrixXd& features,
+                                                    const Eigen::VectorXd& targets,
+                                                    const Eigen::VectorXd& noise_factors,
+                                                    const MaternPrior& prior = {});
+
+// A process of a few points that stands for one of many.
+struct InducedProcess {
+  std::vector<Eigen::Index> points;  // rows of the features, the most telling ones first
+  // The targets of a MaternProcess of these points whose mean is that of all rows.
+  Eigen::VectorXd targets;
+  Eigen::VectorXd noise_factors;
+};
+
+// Chooses points of which the points before them say least (pivoted Cholesky
+// decomposition: D. R. Burt, C. E. Rasmussen, M. van der Wilk, "Convergence of Sparse Variational
+// Inference in Gaussian Processes Regression", JMLR 21, 2020, section 4.2.2); their targets are
+// such that the mean is the one which all rows give through these points (M. Titsias, "Variational
+// Learning of Inducing Variables in Sparse Gaussian Processes", AISTATS 2009, equation 6).  With no
+// more than `most` rows every row is a point and keeps its target.
+[[nodiscard]] InducedProcess induce(const model::MaternScales& scales,
+                                    const Eigen::MatrixXd& features, const Eigen::VectorXd& targets,
+                                    const Eigen::VectorXd& noise_factors, Eigen::Index most);
+
+// Returns how much less a point counts whose target is wild: 1 up to `usual`, then growing with the
+// square, so that one kernel which the library chose badly does not bend its neighbours.
+[[nodiscard]] Eigen::VectorXd noise_factors_of(const Eigen::VectorXd& targets, double usual);
+
 // A prediction looks at every point of the process, and a parameter file holds them: 400 points of
 // 3000 rows predict as well as a process of 1000 rows does.
 inline constexpr Eigen::Index kMostPoints = 400;
@@ -25,7 +62,7 @@ struct CalibrationInput {
   Eigen::MatrixXd features;      // a row for each measurement
   Eigen::VectorXd log_measured;  // ln(us)
   Eigen::VectorXd log_analytic;
-  // Of each row, where rows of one regime are to be judged by each other; else empty.
+  // The regime of each row, if rows of one regime are to be judged by each other; else empty.
   std::vector<std::string> regimes;
   // Groups of rows that are held out together; a row may be in several.
   std::vector<std::vector<Eigen::Index>> folds;

@@ -1,11 +1,5 @@
 #include "fit/fits.hpp"
 
-#include "model/calibrated/collective/collective_groups_fit.hpp"
-#include "model/calibrated/conv/conv_fit.hpp"
-#include "model/calibrated/gemm/gemm_fit.hpp"
-#include "model/calibrated/memory/memory_fit.hpp"
-#include "model/published/seer/seer_fit_entry.hpp"
-
 #include <fmt/format.h>
 
 #include <stdexcept>

@@ -41,6 +41,14 @@ struct FitEntry {
   FitResult (*fit)(const FitRequest& request) = nullptr;
 };
 
+// Returns a fit that lies beside its model.  Collectives have two forms: the published curves
+// (model/published/collective/collective_fit.hpp) and, where the tables have the columns op,
+// num_gpus, bytes and time_us, ours.
+[[nodiscard]] FitEntry seer_fit_entry();
+[[nodiscard]] FitEntry conv_fit_entry();
+[[nodiscard]] FitEntry gemm_fit_entry();
+[[nodiscard]] FitEntry memory_fit_entry();
+[[nodiscard]] FitEntry collective_fit_entry();
 [[nodiscard]] std::span<const FitEntry> all_fits();
 
 // Throws std::invalid_argument with the names there are.

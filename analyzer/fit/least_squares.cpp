@@ -1,10 +1,16 @@
 #include "fit/least_squares.hpp"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <Eigen/SVD>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 
 namespace inline_prof::fit {
@@ -89,6 +95,159 @@ void describe_solution(const LeastSquaresProblem& problem, const VectorXd& r,
       (inverse.asDiagonal() * inverted * inverse.asDiagonal()) * (squares / freedom);
 }
 
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double kTolerance = 1e-8;  // of cost, step and gradient
+constexpr int kEvaluationsPerParameter = 100;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+MatrixXd jacobian(const Residuals& residuals, const VectorXd& x, const VectorXd& at_x) {
+  const double relative = std::sqrt(std::numeric_limits<double>::epsilon());
+  MatrixXd result(at_x.size(), x.size());
+  for (Index i = 0; i < x.size(); ++i) {
+    VectorXd moved = x;
+    moved[i] += std::copysign(relative * std::max(1.0, std::abs(x[i])), x[i]);
+    result.col(i) = (residuals(moved) - at_x) / (moved[i] - x[i]);
+  }
+  return result;
+}
+
+// The shortest of the steps that solve the linear problem best.
+VectorXd newton_step(const MatrixXd& jacobian, const VectorXd& at_x) {
+  Eigen::JacobiSVD<MatrixXd> svd(jacobian, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  svd.setThreshold(std::numeric_limits<double>::epsilon());
+  return svd.solve(-at_x);
+}
+
+// How far one can go from `from` along `direction` inside a box of +-radius.
+double distance_to_box(const VectorXd& from, const VectorXd& direction, double radius) {
+  double least = kInfinity;
+  for (Index i = 0; i < from.size(); ++i) {
+    if (direction[i] == 0.0) continue;
+    least = std::min(
+        least, std::max((-radius - from[i]) / direction[i], (radius - from[i]) / direction[i]));
+  }
+  return least;
+}
+
+struct Step {
+  VectorXd step;
+  bool hits_box = false;
+};
+
+// The Newton step if the box holds it; else along the gradient to the minimum of the quadratic
+// model (or to the box), and from there towards the Newton step until the box ends it.
+Step dogleg(const MatrixXd& jacobian, const VectorXd& gradient, const VectorXd& newton,
+            double radius) {
+  if (newton.lpNorm<Eigen::Infinity>() <= radius) return {newton, false};
+  const double curvature = 0.5 * (jacobian * gradient).squaredNorm();
+  const double slope = -gradient.squaredNorm();
+  const double most = distance_to_box(VectorXd::Zero(gradient.size()), -gradient, radius);
+  const auto change = [&](double t) { return t * (curvature * t + slope); };
+  double best = change(most) < 0.0 ? most : 0.0;
+  if (curvature != 0.0) {
+    const double extremum = -0.5 * slope / curvature;
+    if (extremum > 0.0 && extremum < most && change(extremum) < change(best)) best = extremum;
+  }
+  const VectorXd cauchy = -best * gradient;
+  const VectorXd rest = newton - cauchy;
+  return {cauchy + distance_to_box(cauchy, rest, radius) * rest, true};
+}
+
+// The state of a search between two steps.
+struct Search {
+  VectorXd x;
+  VectorXd at_x;
+  double cost = 0.0;
+  double radius = 0.0;
+  int evaluations = 1;
+  bool is_done = false;
+};
+
+// Tries ever shorter steps until one lowers the cost, a tolerance is met, or `most` evaluations
+// were made.  Returns whether x has moved.
+bool advance(const Residuals& residuals, const MatrixXd& jacobian, const VectorXd& gradient,
+             int most, Search& search) {
+  const VectorXd newton = newton_step(jacobian, search.at_x);
+  while (search.evaluations < most) {
+    const auto [step, hits_box] = dogleg(jacobian, gradient, newton, search.radius);
+    const double predicted = -(0.5 * (jacobian * step).squaredNorm() + gradient.dot(step));
+    const VectorXd x = search.x + step;
+    const VectorXd at_x = residuals(x);
+    ++search.evaluations;
+    const double length = step.lpNorm<Eigen::Infinity>();
+    if (!at_x.allFinite()) {
+      search.radius = 0.25 * length;
+      continue;
+    }
+    const double cost = 0.5 * at_x.squaredNorm();
+    const double actual = search.cost - cost;
+    const double ratio =
+        predicted > 0.0 ? actual / predicted : (predicted == 0.0 && actual == 0.0 ? 1.0 : 0.0);
+    if (ratio < 0.25) {
+      search.radius = 0.25 * length;
+    } else if (ratio > 0.75 && hits_box) {
+      search.radius *= 2.0;
+    }
+    const bool cost_stands = actual < kTolerance * search.cost && ratio > 0.25;
+    const bool x_stands = step.norm() < kTolerance * (kTolerance + search.x.norm());
+    search.is_done = cost_stands || x_stands;
+    if (actual > 0.0) {
+      search.x = x;
+      search.at_x = at_x;
+      search.cost = cost;
+      return true;
+    }
+    if (search.is_done) return false;
+  }
+  return false;
+}
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+struct Solution {
+  VectorXd coefficients;
+  double squares = 0.0;
+};
+
+// Least squares of `design` * x = 1 with the columns of `chosen` only; the others are 0.
+Solution solve(const MatrixXd& design, const std::vector<Index>& chosen) {
+  const Index rows = design.rows();
+  Solution solution{.coefficients = VectorXd::Zero(design.cols()),
+                    .squares = static_cast<double>(rows)};
+  if (chosen.empty()) return solution;
+
+  // Terms differ by up to 1e12 in size (transactions beside a constant), which would look like
+  // columns of rounding errors.
+  MatrixXd scaled(rows, static_cast<Index>(chosen.size()));
+  VectorXd lengths(scaled.cols());
+  for (Index j = 0; j < scaled.cols(); ++j) {
+    const auto column = design.col(chosen[static_cast<std::size_t>(j)]);
+    const double length = column.norm();
+    lengths[j] = length > 0 ? length : 1.0;
+    scaled.col(j) = column / lengths[j];
+  }
+  const VectorXd ones = VectorXd::Ones(rows);
+  const VectorXd x = scaled.colPivHouseholderQr().solve(ones);
+  solution.squares = (scaled * x - ones).squaredNorm();
+  for (Index j = 0; j < scaled.cols(); ++j) {
+    solution.coefficients[chosen[static_cast<std::size_t>(j)]] = x[j] / lengths[j];
+  }
+  return solution;
+}
+
+std::vector<Index> columns_of(unsigned set, Index count) {
+  std::vector<Index> chosen;
+  for (Index j = 0; j < count; ++j) {
+    if ((set >> static_cast<unsigned>(j) & 1U) != 0) chosen.push_back(j);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 LeastSquaresResult solve_least_squares(const LeastSquaresProblem& problem, const VectorXd& start,
@@ -129,6 +288,61 @@ LeastSquaresResult solve_least_squares(const LeastSquaresProblem& problem, const
   }
   describe_solution(problem, r, equations, result);
   return result;
+}
+
+DogboxResult minimise_dogbox(const Residuals& residuals, const VectorXd& start) {
+  Search search;
+  search.x = start;
+  search.at_x = residuals(start);
+  if (!search.at_x.allFinite()) throw std::invalid_argument("residuals of the start not finite");
+  search.cost = 0.5 * search.at_x.squaredNorm();
+  search.radius = start.lpNorm<Eigen::Infinity>();
+  if (search.radius == 0.0) search.radius = 1.0;
+  const int most = kEvaluationsPerParameter * static_cast<int>(start.size());
+
+  MatrixXd slopes = jacobian(residuals, search.x, search.at_x);
+  while (true) {
+    const VectorXd gradient = slopes.transpose() * search.at_x;
+    if (gradient.lpNorm<Eigen::Infinity>() < kTolerance) search.is_done = true;
+    if (search.is_done || search.evaluations >= most) break;
+    if (advance(residuals, slopes, gradient, most, search)) {
+      slopes = jacobian(residuals, search.x, search.at_x);
+    }
+  }
+  return {.x = search.x,
+          .sum_of_squares = search.at_x.squaredNorm(),
+          .evaluations = search.evaluations,
+          .converged = search.is_done};
+}
+
+RelativeFit fit_relative(std::span<const LinearSample> samples, Sign sign) {
+  if (samples.empty()) throw std::invalid_argument("a fit of no samples");
+  const auto columns = static_cast<Index>(samples.front().terms.size());
+  MatrixXd design(static_cast<Index>(samples.size()), columns);
+  for (Index i = 0; i < design.rows(); ++i) {
+    const LinearSample& sample = samples[static_cast<std::size_t>(i)];
+    if (static_cast<Index>(sample.terms.size()) != columns) {
+      throw std::invalid_argument("a fit of samples with different terms");
+    }
+    if (!(sample.value > 0)) throw std::invalid_argument("a fit of a value that is not above 0");
+    for (Index j = 0; j < columns; ++j) {
+      design(i, j) = sample.terms[static_cast<std::size_t>(j)] / sample.value;
+    }
+  }
+
+  const unsigned all = (1U << static_cast<unsigned>(columns)) - 1U;
+  Solution best = solve(design, columns_of(all, columns));
+  if (sign == Sign::kNotNegative && best.coefficients.minCoeff() < 0) {
+    best = solve(design, {});
+    for (unsigned set = 1; set < all; ++set) {
+      const Solution candidate = solve(design, columns_of(set, columns));
+      if (candidate.coefficients.minCoeff() >= 0 && candidate.squares < best.squares) {
+        best = candidate;
+      }
+    }
+  }
+  return {.coefficients = {best.coefficients.data(), best.coefficients.data() + columns},
+          .rmspe = std::sqrt(best.squares / static_cast<double>(samples.size()))};
 }
 
 }  // namespace inline_prof::fit

@@ -1,9 +1,12 @@
-// Robust least squares with priors: how the parameters of every model are fitted.
+// Three ways to least squares: robust with priors, as every model of ours is fitted; as SciPy does
+// it, for the published curves; and of relative errors, for models that are linear in their
+// coefficients.
 #pragma once
 
 #include <Eigen/Core>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,5 +54,52 @@ struct LeastSquaresResult {
 [[nodiscard]] LeastSquaresResult solve_least_squares(const LeastSquaresProblem& problem,
                                                      const Eigen::VectorXd& start,
                                                      const LeastSquaresOptions& options = {});
+
+// Residuals of a parameter vector, all of one length.
+using Residuals = std::function<Eigen::VectorXd(const Eigen::VectorXd&)>;
+
+struct DogboxResult {
+  Eigen::VectorXd x;
+  double sum_of_squares = 0.0;
+  int evaluations = 0;     // of the residuals, without those for the Jacobian
+  bool converged = false;  // false: 100 evaluations for each parameter were not enough
+};
+
+// Minimises the sum of squared residuals with dogleg steps in a rectangular trust region, a forward
+// difference Jacobian and tolerances of 1e-8 on cost, step and gradient, as there.
+//
+// Source: C. Voglis, I. E. Lagaris, "A Rectangular Trust Region Dogleg Approach for Unconstrained
+// and Bound Constrained Nonlinear Optimization", WSEAS 2004; the choice of radius, steps and stops
+// is that of SciPy 1.10, scipy.optimize.least_squares.
+//
+// Throws std::invalid_argument if the residuals of `start` are not finite.
+[[nodiscard]] DogboxResult minimise_dogbox(const Residuals& residuals,
+                                           const Eigen::VectorXd& start);
+
+// One measurement of a model that is linear in its coefficients: what they are multiplied with, and
+// what came out.
+struct LinearSample {
+  std::vector<double> terms;
+  double value = 0.0;  // greater than 0
+};
+
+struct RelativeFit {
+  std::vector<double> coefficients;
+  double rmspe = 0.0;  // root of the mean square of predicted / measured - 1, on these samples
+};
+
+enum class Sign { kAny, kNotNegative };
+
+// Returns the coefficients that minimise the sum of (predicted / measured - 1)^2: each row is
+// divided by its value, the columns are scaled to the same length, and one QR decomposition with
+// pivoting gives the minimum.  A direction that the samples say nothing about gets 0.
+//
+// With kNotNegative, the least such sum among coefficients >= 0, found by trying every set of
+// coefficients that may be greater than 0: there are at most 2^n, n being 4.
+//
+// Throws std::invalid_argument for no samples, a value that is not greater than 0, or rows of
+// different length.
+[[nodiscard]] RelativeFit fit_relative(std::span<const LinearSample> samples,
+                                       Sign sign = Sign::kAny);
 
 }  // namespace inline_prof::fit

@@ -14,7 +14,7 @@ using Eigen::VectorXd;
 
 namespace {
 
-// Of a measurement beside its neighbours, in logarithms.
+// The noise of a measurement, in logarithms.
 constexpr double kNoise = 0.02;
 
 }  // namespace

@@ -176,7 +176,7 @@ Analysis join_files(std::size_t count, const LoadProfile& load,
                     std::span<const read::Machine> known, const JoinOptions& options) {
   Joiner joiner(options);
   const auto join_one = [&](std::size_t i) {
-    return join_run(load(i), known, options, predictor_of_this_thread(options.mode));
+    return join_run(load(i), known, options, predictor_of_this_thread(options.models));
   };
   const bool leave_out = options.leave_out_unreadable && count > 1;
   in_two_threads(

@@ -23,11 +23,11 @@ struct JoinOptions {
   std::optional<read::Layers> layers;
   std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   BiasSetting event_bias;
-  model::Mode mode = model::Mode::kCalibrated;  // kCompat: the plain roofline for everything
-  std::shared_ptr<Peer> peer;                   // whose estimates stand beside ours, if set
-  bool keep_samples = false;                    // fill Analysis::samples_us
-  bool keep_events = false;                     // those of Analysis::runs, with their samples
-  bool leave_out_unreadable = false;            // of several files, with a warning
+  model::Models models = model::Models::kCalibrated;
+  std::shared_ptr<Peer> peer;         // whose estimates stand beside ours, if set
+  bool keep_samples = false;          // fill Analysis::samples_us
+  bool keep_events = false;           // those of Analysis::runs, with their samples
+  bool leave_out_unreadable = false;  // of several files, with a warning
   std::function<void(std::size_t done, std::size_t all)> on_joined;  // after every file, if set
 };
 

@@ -4,7 +4,7 @@
 #include "join/nesting.hpp"
 #include "join/predict_rows.hpp"
 #include "model/machines.hpp"
-#include "model/op_work.hpp"
+#include "model/roofline.hpp"
 
 #include <inline_prof/op_kind.hpp>
 #include <inline_prof/prof_format.hpp>

@@ -13,7 +13,7 @@ const model::Model* Peer::model_for(const read::Machine& machine) {
   const auto [it, is_new] = models_.try_emplace(machine.id);
   if (is_new) {
     model::ModelOptions options;
-    options.mode = entry_.modes.front();
+    options.edition = entry_.editions.front();
     options.machine = machine;
     try {
       it->second = entry_.make(options);

@@ -140,10 +140,10 @@ std::vector<bool> findings_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-const model::Predictor& predictor_of_this_thread(model::Mode mode) {
-  static thread_local const model::Predictor improved(model::Mode::kCalibrated);
-  static thread_local const model::Predictor compat(model::Mode::kCompat);
-  return mode == model::Mode::kCompat ? compat : improved;
+const model::Predictor& predictor_of_this_thread(model::Models models) {
+  static thread_local const model::Predictor calibrated(model::Models::kCalibrated);
+  static thread_local const model::Predictor roofline(model::Models::kRoofline);
+  return models == model::Models::kRoofline ? roofline : calibrated;
 }
 
 void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,

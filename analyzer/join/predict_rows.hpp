@@ -18,7 +18,7 @@ struct RowInput {
 };
 
 // It reads parameter files when it first needs them, so each thread has its own.
-[[nodiscard]] const model::Predictor& predictor_of_this_thread(model::Mode mode);
+[[nodiscard]] const model::Predictor& predictor_of_this_thread(model::Models models);
 
 // Fills in the prediction of every row, inner rows first: a region whose inner rows are predicted
 // is predicted to take their sum, or not at all if one of them has no prediction.  A region without

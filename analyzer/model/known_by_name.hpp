@@ -1,4 +1,4 @@
-// What a kernel's name and grid tell of its work, where nobody has said its operation.
+// The work of a kernel by its name and grid, if nobody has said its operation.
 #pragma once
 
 #include "read/machine.hpp"
@@ -15,11 +15,11 @@ struct KnownByName {
   std::string operation;           // "element-wise CUDAFunctor_add"
   std::int64_t element_bytes = 0;  // of one operand; 0: not known
   int operands = 0;                // read and written, each once; 0: not known
-  // Of the grid's elements, which the last block may not have all of; 0: not known.
+  // Elements of the grid, whose last block may not be full; 0: not known.
   std::int64_t least_elements = 0;
   std::int64_t most_elements = 0;
 
-  // The count is known so well that the bytes are a bound; else they are at most that many.
+  // Returns whether the count is known so well that the bytes are a bound, and no upper limit.
   [[nodiscard]] bool is_close() const {
     constexpr double close = 0.1;
     return static_cast<double>(most_elements - least_elements) <=
@@ -31,7 +31,7 @@ struct KnownByName {
 [[nodiscard]] std::optional<KnownByName> known_by_name(std::string_view name,
                                                        const read::LaunchShape& launch);
 
-// In words, with the least time on this machine (null: none) where the bytes are known.
+// Returns it in words, with the least time on this machine (null: none) where the bytes are known.
 [[nodiscard]] std::string known_by_name_text(const KnownByName& known,
                                              const read::Machine* machine);
 

@@ -32,9 +32,9 @@ struct Match {
   std::string doubt;                       // there is one, but a clock differs; else ""
 };
 
-// The machine that `device` is: same name, SM count and memory size (8 % apart at most: drivers
-// report a little less than the data sheet).  A part of a GPU (MIG, green context) has fewer SMs
-// and matches none.
+// Returns the machine that `device` is: same name, SM count and memory size (8 % apart at most:
+// drivers report a little less than the data sheet).  A part of a GPU (MIG, green context) has
+// fewer SMs and matches none.
 [[nodiscard]] Match match_machine(const read::Device& device, std::span<const read::Machine> known);
 
 }  // namespace inline_prof::model

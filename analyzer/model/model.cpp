@@ -34,6 +34,16 @@ std::string Model::explain(const Row& row) const {
   return text;
 }
 
+void OperationInputs::add_size(std::string_view column, const read::Op& op,
+                               std::string_view attribute) {
+  if (const auto size = op.get<std::int64_t>(attribute)) add(column, static_cast<double>(*size));
+}
+
+void OperationInputs::add_text(std::string_view column, const read::Op& op,
+                               std::string_view attribute) {
+  if (auto text = op.get<std::string>(attribute)) add(column, *std::move(text));
+}
+
 std::string setting(const ModelOptions& options, const std::string& name,
                     const std::string& otherwise) {
   const auto it = options.settings.find(name);

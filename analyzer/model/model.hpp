@@ -9,7 +9,9 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -18,13 +20,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace inline_prof::model {
 
-// Whether a model gives exactly what a published one gives, or is ours.
-enum class Mode { kCompat, kCalibrated };
+// Which form of a model: what its authors published, to the digit, or ours, fitted to measurements.
+enum class Edition { kPublished, kCalibrated };
+// The predictions that a report shows: the fitted ones, or the plain roofline's for everything.
+enum class Models { kCalibrated, kRoofline };
 // Which edition of a published model's constants (docs/models/low_precision.md).
 enum class ConstantSet { kOriginal, kMain };
 
@@ -60,12 +65,25 @@ class Row {
   [[nodiscard]] double number_or(std::size_t input, double otherwise) const {
     return has(input) ? number(input) : otherwise;
   }
+  // 0, false and "" where the cell is absent.
+  [[nodiscard]] std::int64_t whole(std::size_t input) const {
+    return static_cast<std::int64_t>(number_or(input, 0.0));
+  }
   [[nodiscard]] bool flag(std::size_t input) const { return cells_[input].number != 0.0; }
   [[nodiscard]] const std::string& text(std::size_t input) const { return cells_[input].text; }
 
  private:
   std::span<const Cell> cells_;
 };
+
+// The place of the column of this name; another name does not compile.
+template <std::size_t N>
+consteval std::size_t place_of(const std::array<Column, N>& columns, std::string_view name) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (columns[i].name == name) return i;
+  }
+  throw "no column of this name";
+}
 
 // A value beside the time: a number, a word, or nothing.
 using Part = std::variant<std::monostate, double, std::string>;
@@ -75,7 +93,7 @@ struct RowPrediction {
   std::optional<double> lower_us;
   std::optional<double> upper_us;  // the 90 % interval; empty: the model has no error of its own
   std::string_view bound;          // "compute", "memory", "l2", "launch", ...; "" if not known
-  std::string_view error;          // compat: the name of the exception that the original ends with
+  std::string_view error;          // published: the exception that the original ends with
   std::string reason;              // why there is no prediction
   std::vector<Part> parts;         // in the order of the model's parts(); may be shorter
 
@@ -100,6 +118,18 @@ struct Operation {
   LaunchedKernel kernel;
 };
 
+// An operation in the words of a model's columns.
+struct OperationInputs {
+  std::string_view part = {};  // of the prediction, which is the operation's time; "": all of it
+  std::string reason = {};     // why the model does not know this operation; "" if it does
+  std::vector<std::pair<std::string_view, Part>> values = {};  // by column
+
+  void add(std::string_view column, Part value) { values.emplace_back(column, std::move(value)); }
+  // Nothing is added where the operation does not have the attribute.
+  void add_size(std::string_view column, const read::Op& op, std::string_view attribute);
+  void add_text(std::string_view column, const read::Op& op, std::string_view attribute);
+};
+
 class Model {
  public:
   Model() = default;
@@ -107,26 +137,26 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // What a row has to hold.
+  // Returns the columns that a row has to hold.
   [[nodiscard]] virtual std::span<const Column> inputs() const = 0;
   // Names of the values beside the time; each becomes a column predicted_<name>.
   [[nodiscard]] virtual std::span<const std::string_view> parts() const { return {}; }
   // Never a NaN or an infinity: what cannot be said is empty, with a reason.
   [[nodiscard]] virtual RowPrediction predict(const Row& row) const = 0;
-  // Empty where the attributes say too little, or describe what the model does not know.
+  // Returns nothing where the attributes say too little, or describe what the model does not know.
   [[nodiscard]] virtual std::optional<Prediction> predict_operation(
       const Operation& /*operation*/) const {
     return std::nullopt;  // not an operation of mine
   }
-  // The formula with this row's numbers in it; several lines without an end of line.
+  // Returns the formula with this row's numbers in it; several lines without an end of line.
   [[nodiscard]] virtual std::string explain(const Row& row) const;
-  // What the user should know about the parameters, a sentence each.
+  // Warnings about the parameters for the user, a sentence each.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };
 
-// What the command line says beside the table.
+// The command line's choices beside the table.
 struct ModelOptions {
-  Mode mode = Mode::kCompat;
+  Edition edition = Edition::kPublished;
   ConstantSet constants = ConstantSet::kOriginal;
   std::optional<read::Machine> machine;
   std::filesystem::path params;                 // empty: none given
@@ -152,16 +182,16 @@ enum class Need { kNone, kOptional, kRequired };
 // Which of a model's shipped sets of parameters an operation needs.
 struct ParameterKey {
   std::string key = {};  // of the set MODEL_MACHINE_KEY; "" for MODEL_MACHINE
-  // Where no machine with the same compute units has the set: that of the machine most like it in
+  // If no machine with the same compute units has the set: that of the machine most like it in
   // products of this type.  "": none.
   std::string type_of_relatives = {};
 };
 
-// What the program has to know of a model before it makes one.
+// A model as the programs know it before they make one.
 struct ModelEntry {
   std::string_view name = {};
   std::string_view summary = {};        // one line
-  std::vector<Mode> modes = {};         // the first one is meant where nothing is said
+  std::vector<Edition> editions = {};   // the first one is meant where nothing is said
   std::span<const Column> inputs = {};  // of the first mode, for `prof-model list NAME`
   Need machine = Need::kNone;           // kNone: columns of the row say what the GPU can do
   Need params = Need::kNone;
@@ -174,18 +204,22 @@ struct ModelEntry {
   // as any model's.  Throws as make().
   std::optional<Judgement> (*judge)(const ModelOptions& options,
                                     std::span<const read::Table> tables) = nullptr;
-  // The kinds that predict_operation() answers, in mode kCalibrated.
+  // The kinds that it covers: by predict_operation() in the edition that is ours, in the published
+  // one by predict() of a row of `inputs_of`.
   std::vector<OpKind> operations = {};
   // The first key that a set is shipped for decides; null: the set without a key.
   std::vector<ParameterKey> (*parameter_keys)(const Operation& operation) = nullptr;
+  // The inputs of a row that stands for the operation, which is one of `operations`: those that the
+  // operation, its kernel and the machine say.
+  OperationInputs (*inputs_of)(const Operation& operation) = nullptr;
 };
 
-// The value of a setting: what --set said, else `otherwise`.
+// Returns the value of a setting: what --set said, else `otherwise`.
 [[nodiscard]] std::string setting(const ModelOptions& options, const std::string& name,
                                   const std::string& otherwise);
 
-[[nodiscard]] constexpr std::string_view mode_name(Mode mode) {
-  return mode == Mode::kCompat ? "published" : "calibrated";
+[[nodiscard]] constexpr std::string_view edition_name(Edition edition) {
+  return edition == Edition::kPublished ? "published" : "calibrated";
 }
 
 }  // namespace inline_prof::model

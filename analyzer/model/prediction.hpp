@@ -10,7 +10,7 @@
 
 namespace inline_prof::model {
 
-// What keeps an operation from being faster.
+// The resource that keeps an operation from being faster.
 enum class Bound { kCompute, kMemory, kLink, kLaunch };
 
 [[nodiscard]] constexpr std::string_view bound_name(Bound bound) {

@@ -1,6 +1,5 @@
 #include "model/predictor.hpp"
 
-#include "model/copies.hpp"
 #include "model/registry.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
@@ -14,6 +13,10 @@
 
 namespace inline_prof::model {
 namespace {
+
+bool covers(const std::vector<OpKind>& kinds, std::optional<OpKind> kind) {
+  return kind && std::ranges::find(kinds, *kind) != kinds.end();
+}
 
 // cuDNN runs convolutions of f32 on tensor cores unless it is told not to (cuDNN, "Data Types and
 // Enums": CUDNN_DEFAULT_MATH), and no operation says what it was told.  The kernel's name does.
@@ -29,7 +32,7 @@ const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& k
   const auto [it, is_new] = models_.try_emplace({&entry, machine.id, key.key});
   if (!is_new) return it->second.get();
   ModelOptions options;
-  options.mode = Mode::kCalibrated;
+  options.edition = Edition::kCalibrated;
   options.machine = machine;
   if (entry.params != Need::kNone) {
     options.params = shipped_set_for(entry.name, key, machine);
@@ -58,18 +61,24 @@ std::optional<Prediction> Predictor::predict_with(const ModelEntry& entry,
 
 Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
-  if (op_kind_from_name(op.kind) == OpKind::kCopy) return predict_copy(op, machine);
-  if (mode_ == Mode::kCalibrated) {
-    const auto kind = op_kind_from_name(op.kind);
+  const auto kind = op_kind_from_name(op.kind);
+  if (chosen_ == Models::kCalibrated) {
     for (const ModelEntry& entry : all_models()) {
-      if (std::ranges::find(entry.operations, kind) == entry.operations.end()) continue;
+      if (!covers(entry.operations, kind) ||
+          std::ranges::find(entry.editions, Edition::kCalibrated) == entry.editions.end()) {
+        continue;
+      }
       if (auto found = predict_with(entry, {op, machine, kernel})) return {std::move(found), ""};
     }
   }
-  if (!is_tf32_convolution(op, kernel.name)) return predict_roofline(op, machine);
-  read::Op on_tensor_cores = op;
-  on_tensor_cores.attributes.emplace_back("compute_type", std::string("tf32"));
-  return predict_roofline(on_tensor_cores, machine);
+  for (const OperationModel& model : operation_models()) {
+    if (!covers(model.operations, kind)) continue;
+    if (!is_tf32_convolution(op, kernel.name)) return model.predict(op, machine);
+    read::Op on_tensor_cores = op;
+    on_tensor_cores.attributes.emplace_back("compute_type", std::string("tf32"));
+    return model.predict(on_tensor_cores, machine);
+  }
+  return predict_roofline(op, machine);  // says why it cannot
 }
 
 }  // namespace inline_prof::model

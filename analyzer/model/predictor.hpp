@@ -13,10 +13,10 @@ namespace inline_prof::model {
 
 class Predictor {
  public:
-  // kCompat: the plain roofline for everything.  kCalibrated: the models of the registry that
-  // answer the operation's kind, with the shipped parameters of the machine or, with wider
-  // intervals, of one like it; the roofline where they have no answer.
-  explicit Predictor(Mode mode) : mode_(mode) {}
+  // kCalibrated: the models of the registry that answer the operation's kind, with the shipped
+  // parameters of the machine or, with wider intervals, of one like it; the roofline where they
+  // have no answer.
+  explicit Predictor(Models models) : chosen_(models) {}
 
   [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
                                 const LaunchedKernel& kernel = {}) const;
@@ -24,12 +24,13 @@ class Predictor {
  private:
   [[nodiscard]] std::optional<Prediction> predict_with(const ModelEntry& entry,
                                                        const Operation& operation) const;
-  // Null where no parameters are shipped, or the machine lacks what the model has to know of it.
+  // Returns null where no parameters are shipped, or the machine lacks what the model has to know
+  // of it.
   [[nodiscard]] const Model* model_for(const ModelEntry& entry, const ParameterKey& key,
                                        const read::Machine& machine) const;
 
-  Mode mode_;
-  // Those that were asked for so far, by model, machine and key.
+  Models chosen_;
+  // The models asked for so far, by model, machine and key.
   mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::unique_ptr<Model>>
       models_;
 };

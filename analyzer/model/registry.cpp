@@ -5,11 +5,10 @@
 #include "model/calibrated/embedding/embedding.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/calibrated/memory/memory.hpp"
-#include "model/published/dlrm/embedding.hpp"
-#include "model/published/dlrm/fc.hpp"
-#include "model/published/float8/table_models.hpp"
-#include "model/published/nvmmh/nvmmh.hpp"
-#include "model/published/seer/seer_model.hpp"
+#include "model/published/models.hpp"
+#include "model/roofline.hpp"
+
+#include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
@@ -35,10 +34,21 @@ std::span<const ModelEntry> all_models() {
       roofline_gemm_entry(),
       roofline_cast_entry(),
       roofline_linear_entry(),
-      collective_modes_entry(),
+      collective_editions_entry(),
       nvmmh_entry(),
   };
   return entries;
+}
+
+std::span<const OperationModel> operation_models() {
+  using enum OpKind;
+  static const std::array models{
+      OperationModel{"copies", {kCopy}, predict_copy},
+      OperationModel{"roofline",
+                     {kGemm, kGroupedGemm, kConv, kAttention, kNorm, kSoftmax, kMemory, kCast},
+                     predict_roofline},
+  };
+  return models;
 }
 
 const ModelEntry& find_model(std::string_view name) {

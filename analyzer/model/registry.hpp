@@ -12,6 +12,15 @@ namespace inline_prof::model {
 // In the order in which they are listed to the user.
 [[nodiscard]] std::span<const ModelEntry> all_models();
 
+// A model of what an operation and the machine's data sheet say, which no table is read for.
+struct OperationModel {
+  std::string_view name;
+  std::vector<OpKind> operations;
+  Outcome (*predict)(const read::Op& op, const read::Machine& machine);
+};
+// Lists them.  The first one that covers an operation's kind predicts what no other model does.
+[[nodiscard]] std::span<const OperationModel> operation_models();
+
 // Throws std::invalid_argument with the names there are.
 [[nodiscard]] const ModelEntry& find_model(std::string_view name);
 

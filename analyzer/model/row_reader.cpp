@@ -56,6 +56,40 @@ std::string expectation(const Column& column) {
   return text + fmt::format(" from {} to {}", column.least, column.most);
 }
 
+RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs) {
+  if (!inputs.reason.empty()) return RowPrediction::none("", inputs.reason);
+  std::vector<Cell> cells;
+  std::string missing;
+  for (const Column& column : model.inputs()) {
+    Cell& cell = cells.emplace_back();
+    for (const auto& [name, value] : inputs.values) {
+      if (name != column.name) continue;
+      const auto* number = std::get_if<double>(&value);
+      const auto* text = std::get_if<std::string>(&value);
+      cell = {.is_present = number != nullptr || text != nullptr,
+              .number = number == nullptr ? 0.0 : *number,
+              .text = text == nullptr ? "" : *text};
+    }
+    const bool is_number = column.kind != ColumnKind::kText;
+    if (cell.is_present &&
+        (is_number ? !cell.text.empty() || !fits(column, cell.number) : cell.text.empty())) {
+      return RowPrediction::none(
+          "", fmt::format(
+                  "{}: {}", column.name,
+                  complaint(column, is_number && cell.text.empty() ? fmt::format("{}", cell.number)
+                                                                   : "\"" + cell.text + "\"")));
+    }
+    if (cell.is_present || !column.is_required) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "without " : ", ", column.name);
+  }
+  if (!missing.empty()) return RowPrediction::none("", missing);
+  try {
+    return model.predict(Row(cells));
+  } catch (const read::InputError& error) {  // a row that no table may have
+    return RowPrediction::none("", error.what());
+  }
+}
+
 RowReader::RowReader(const read::Table& table, std::span<const Column> inputs,
                      const std::map<std::string, std::string>& constants)
     : table_(&table), inputs_(inputs), columns_(inputs.size()), cells_(inputs.size()) {
@@ -94,7 +128,7 @@ void RowReader::read_cell(std::size_t row, std::size_t input) {
       table_->fail(row, place, complaint(column, text));
     }
   } else if (column.nan_is_missing && lower(table_->cell(row, place)) == "nan") {
-    cell.is_present = false;
+    cell = {};
   } else {
     const auto value = table_->optional_number(row, place);
     cell.is_present = value.has_value();

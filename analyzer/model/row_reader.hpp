@@ -19,7 +19,8 @@ class RowReader {
   RowReader(const read::Table& table, std::span<const Column> inputs,
             const std::map<std::string, std::string>& constants = {});
 
-  // The row, until the next call.  Throws read::InputError "FILE: line 7, column m: expected ...".
+  // Returns the row, until the next call.  Throws read::InputError "FILE: line 7, column m:
+  // expected ...".
   [[nodiscard]] Row read(std::size_t row);
 
  private:
@@ -31,6 +32,12 @@ class RowReader {
   std::vector<Cell> cells_;
 };
 
+// Predicts a row of these inputs exactly as one of a table that has them as columns.  What the
+// model does not read is left out; what it lacks or refuses is the reason why there is no
+// prediction, in words for a user: "without num_sm", "bag_size: expected an integer from 0 to 1e6,
+// found -1".
+[[nodiscard]] RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs);
+
 // "an integer from 1 to 65536", "a number of GB/s >= 1": what `column` may hold.
 [[nodiscard]] std::string expectation(const Column& column);
 
@@ -38,8 +45,8 @@ class RowReader {
 // GPU say nothing about another.  Throws read::InputError.
 void check_same_machine(const read::Table& table, const read::Machine& machine);
 
-// A sentence about rows that are a copy of an earlier one, which would count twice; "" if there is
-// none.
+// Returns a sentence about rows that are a copy of an earlier one, which would count twice; "" if
+// there is none.
 [[nodiscard]] std::string repeated_rows(const read::Table& table);
 
 }  // namespace inline_prof::model

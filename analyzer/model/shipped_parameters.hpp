@@ -21,14 +21,14 @@ struct ParameterText {
 };
 [[nodiscard]] std::span<const ParameterText> parameter_texts();  // generated from params/*.json
 
-// Those of a model, for this machine; for "" of all machines.
+// Returns the sets of a model for this machine; for "", those of all machines.
 [[nodiscard]] std::vector<std::string> shipped_sets(std::string_view model,
                                                     std::string_view machine_id);
 
-// The set of `model` for this machine and key, or for a machine whose multiprocessors are as many
-// and as fast: memory and clock differ, which the transfer's wider interval covers.  Else, with a
-// type of relatives, that of the machine whose multiprocessors multiply the most alike in a clock;
-// its interval is a transfer's to another architecture.  "": none.
+// Returns the set of `model` for this machine and key, or for a machine whose multiprocessors are
+// as many and as fast: memory and clock differ, which the transfer's wider interval covers.  Else,
+// with a type of relatives, that of the machine whose multiprocessors multiply the most alike in a
+// clock; its interval is a transfer's to another architecture.  "": none.
 [[nodiscard]] std::string shipped_set_for(std::string_view model, const ParameterKey& key,
                                           const read::Machine& machine);
 

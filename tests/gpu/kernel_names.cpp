@@ -3,8 +3,8 @@
 //
 //   gemm  "TILE tile of the name, TILE splits SPLITS" or "-" for what is not found
 //   conv  the algorithm, and the tile of its product; "-" for a name of no convolution
-#include "model/calibrated/conv/conv_kernel.hpp"
-#include "model/calibrated/gemm/gemm_kernel.hpp"
+#include "model/calibrated/conv/conv_analytic.hpp"
+#include "model/calibrated/gemm/gemm_analytic.hpp"
 
 #include <iostream>
 #include <sstream>

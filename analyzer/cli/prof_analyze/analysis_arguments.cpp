@@ -21,8 +21,8 @@ namespace inline_prof::cli {
 namespace {
 
 // What --models takes.
-const NamedValues<model::Mode> kModels{{"calibrated", model::Mode::kCalibrated},
-                                       {"roofline", model::Mode::kCompat}};
+const NamedValues<model::Models> kModels{{"calibrated", model::Models::kCalibrated},
+                                         {"roofline", model::Models::kRoofline}};
 
 join::BiasSetting parse_event_bias(const std::string& text) {
   if (text == "auto") return {};
@@ -66,7 +66,7 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
 AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
   join::JoinOptions options;
   options.event_bias = parse_event_bias(arguments.event_bias);
-  options.mode = arguments.models;
+  options.models = arguments.models;
   options.keep_samples = arguments.keep_samples;
   options.leave_out_unreadable = arguments.leave_out_unreadable;
   if (!arguments.peer.empty()) options.peer = std::make_shared<join::Peer>(arguments.peer);

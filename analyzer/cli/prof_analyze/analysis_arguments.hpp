@@ -18,7 +18,7 @@ struct AnalysisArguments {
   std::string layers;    // empty: none
   std::string isolated;  // empty: none
   std::string event_bias = "auto";
-  model::Mode models = model::Mode::kCalibrated;
+  model::Models models = model::Models::kCalibrated;
   std::string peer;                  // a model's name; empty: none
   std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
   // No options: what is done with the analysis decides.

@@ -61,7 +61,7 @@ join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
     }
     if (machine == nullptr) return std::nullopt;
     const auto prediction =
-        join::predictor_of_this_thread(model::Mode::kCalibrated).predict(op, *machine).prediction;
+        join::predictor_of_this_thread(model::Models::kCalibrated).predict(op, *machine).prediction;
     if (!prediction || !(prediction->time.value > 0)) return std::nullopt;
     return model::in_microseconds(prediction->time);
   };

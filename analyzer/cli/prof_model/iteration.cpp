@@ -4,8 +4,8 @@
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "model/iteration/operator_work.hpp"
-#include "model/iteration/what_if.hpp"
-#include "model/published/dlrm/fc.hpp"
+#include "model/iteration/timetable.hpp"
+#include "model/published/dlrm/product_table.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
 #include "read/iteration_input.hpp"
 #include "report/iteration_report.hpp"
@@ -29,8 +29,8 @@ enum class IterationFormat { kJson, kTable };
 
 struct IterationOptions {
   std::string input;
-  std::optional<model::Mode> edition;  // empty: published, but for tasks, which it does not know
-  std::vector<std::string> scales;     // GLOB=FACTOR
+  std::optional<model::Edition> edition;  // empty: published, but for tasks, which it does not know
+  std::vector<std::string> scales;        // GLOB=FACTOR
   bool is_prediction_met = false;
   std::string params;
   std::vector<std::string> settings;
@@ -137,7 +137,7 @@ class Analysis {
                                                      : report::walk_text(result);
   }
   [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
-    if (options_.edition == model::Mode::kCompat) {
+    if (options_.edition == model::Edition::kPublished) {
       throw UsageError(
           "--edition published: the published models know nothing of tasks; calibrated does");
     }
@@ -155,7 +155,9 @@ class Analysis {
   }
 
  private:
-  [[nodiscard]] bool is_calibrated() const { return options_.edition == model::Mode::kCalibrated; }
+  [[nodiscard]] bool is_calibrated() const {
+    return options_.edition == model::Edition::kCalibrated;
+  }
 
   [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
     try {
@@ -180,8 +182,8 @@ bool holds_tasks(const read::IterationFile& file) {
 
 void run_iteration(IterationOptions options) {
   const read::IterationFile file = read::read_iteration_file(options.input);
-  if (!options.edition && holds_tasks(file)) options.edition = model::Mode::kCalibrated;
-  if (options.edition != model::Mode::kCalibrated &&
+  if (!options.edition && holds_tasks(file)) options.edition = model::Edition::kCalibrated;
+  if (options.edition != model::Edition::kCalibrated &&
       (options.is_prediction_met || !options.scales.empty())) {
     throw UsageError("--scale and --met-prediction need --edition calibrated");
   }

@@ -46,8 +46,8 @@ report::Grid models() {
   report::Grid grid{{"model", "editions", "--machine", "--params", "fit", "summary"}, {}};
   for (const model::ModelEntry& entry : model::all_models()) {
     std::string editions;
-    for (const model::Mode mode : entry.modes) {
-      editions += fmt::format("{}{}", editions.empty() ? "" : " ", model::mode_name(mode));
+    for (const model::Edition edition : entry.editions) {
+      editions += fmt::format("{}{}", editions.empty() ? "" : " ", model::edition_name(edition));
     }
     grid.rows.push_back({std::string(entry.name), editions, need_word(entry.machine),
                          need_word(entry.params), std::string(has_fit(entry.name) ? "yes" : ""),

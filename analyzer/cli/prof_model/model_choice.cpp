@@ -18,11 +18,11 @@ namespace {
 using model::ModelEntry;
 using model::Need;
 
-model::Mode chosen_edition(const ModelEntry& entry, std::optional<model::Mode> asked) {
-  if (!asked) return entry.modes.front();
-  if (std::find(entry.modes.begin(), entry.modes.end(), *asked) == entry.modes.end()) {
-    throw UsageError(fmt::format("--edition {}: {} has only {}", model::mode_name(*asked), entry.name,
-                                 model::mode_name(entry.modes.front())));
+model::Edition chosen_edition(const ModelEntry& entry, std::optional<model::Edition> asked) {
+  if (!asked) return entry.editions.front();
+  if (std::find(entry.editions.begin(), entry.editions.end(), *asked) == entry.editions.end()) {
+    throw UsageError(fmt::format("--edition {}: {} has only {}", model::edition_name(*asked),
+                                 entry.name, model::edition_name(entry.editions.front())));
   }
   return *asked;
 }
@@ -51,7 +51,7 @@ std::string chosen_params(const ModelEntry& entry, const ModelArguments& argumen
   if (!arguments.params.empty()) return arguments.params;
   const bool is_wanted =
       entry.params == Need::kRequired ||
-      (entry.params == Need::kOptional && options.mode == model::Mode::kCalibrated);
+      (entry.params == Need::kOptional && options.edition == model::Edition::kCalibrated);
   if (!is_wanted) return "";
   if (options.machine) {
     const std::vector<std::string> own = model::shipped_sets(entry.name, options.machine->id);
@@ -96,8 +96,8 @@ void check_columns(const ChosenModel& chosen) {
 
 }  // namespace
 
-const NamedValues<model::Mode> kEditions{{"published", model::Mode::kCompat},
-                                         {"calibrated", model::Mode::kCalibrated}};
+const NamedValues<model::Edition> kEditions{{"published", model::Edition::kPublished},
+                                            {"calibrated", model::Edition::kCalibrated}};
 
 void declare_model(Command& command, ModelArguments& arguments) {
   command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
@@ -143,7 +143,7 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
   check_needs(*chosen.entry, arguments);
 
   model::ModelOptions options;
-  options.mode = chosen_edition(*chosen.entry, arguments.edition);
+  options.edition = chosen_edition(*chosen.entry, arguments.edition);
   options.constants = arguments.constants.value_or(model::ConstantSet::kOriginal);
   options.input_name = table.label();
   options.machine = chosen.machine = parse_machine(arguments.machine);

@@ -15,13 +15,13 @@
 namespace inline_prof::cli {
 
 // What --edition takes.
-extern const NamedValues<model::Mode> kEditions;
+extern const NamedValues<model::Edition> kEditions;
 
 // As the command line says it.
 struct ModelArguments {
   std::string model;
   std::string machine;  // empty: none
-  std::optional<model::Mode> edition;
+  std::optional<model::Edition> edition;
   std::string params;  // empty: none
   std::optional<model::ConstantSet> constants;
   std::vector<std::string> settings;  // NAME=VALUE

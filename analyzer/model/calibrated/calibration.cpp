@@ -4,10 +4,51 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <stdexcept>
 #include <utility>
 
 namespace inline_prof::model {
 namespace {
+
+// In lengths of the process: over which errors are alike.
+constexpr double kReach = 1.2;
+// As how many points nearby the mean over all counts.
+constexpr double kWeightOfAll = 1;
+
+constexpr double kTailShare = 0.05;
+constexpr std::size_t kLeastTail = 10;  // scores that tell how fast a tail falls off
+
+// Returns the share of scores as far out as `score`.  They ascend from `begin` to `end` once each
+// is multiplied by `sign`, as `score` is.
+template <typename Iterator>
+double share_as_far(Iterator begin, Iterator end, double sign, double score) {
+  const auto count = static_cast<std::size_t>(end - begin);
+  const auto all = static_cast<double>(count) + 1;
+  const auto first_as_far = std::lower_bound(
+      begin, end, score, [sign](double value, double limit) { return sign * value < limit; });
+  const auto as_far = static_cast<double>(end - first_as_far);
+  const double counted = (1 + as_far) / all;
+  const auto tail =
+      std::max(kLeastTail, static_cast<std::size_t>(kTailShare * static_cast<double>(count)));
+  if (count < 2 * tail) return counted;
+  const auto outer = end - static_cast<std::ptrdiff_t>(tail);
+  const double tail_begins = sign * *outer;
+  if (score <= tail_begins) return counted;
+  const double sum = std::accumulate(
+      outer, end, 0.0, [sign](double so_far, double value) { return so_far + sign * value; });
+  const double mean = sum / static_cast<double>(tail);
+  if (!(mean > tail_begins)) return counted;
+  const double expected =
+      static_cast<double>(tail + 1) / all * std::exp(-(score - tail_begins) / (mean - tail_begins));
+  return std::min(counted, std::max(expected, as_far / all));
+}
+
+using Eigen::ArrayXd;
+using Eigen::ArrayXXd;
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
 
 constexpr double kLevel = 0.9;
 constexpr double kNormal95 = 1.6449;  // of a normal distribution: 90 % lie within
@@ -19,6 +60,140 @@ constexpr double kOptimism = 1.05;
 constexpr double kErrorReach = 2.0;
 
 }  // namespace
+
+LocalScale::LocalScale(Eigen::ArrayXd usual_errors) : usual_errors_(std::move(usual_errors)) {
+  if (!usual_errors_.allFinite() || !(usual_errors_ > 0).all()) {
+    throw std::invalid_argument("local scale: an error is not greater than 0");
+  }
+  if (usual_errors_.size() > 0) mean_error_ = usual_errors_.mean();
+}
+
+double LocalScale::at(const Eigen::ArrayXd& distances) const {
+  const Eigen::ArrayXd weights = (-(distances / kReach).square()).exp();
+  return ((weights * usual_errors_).sum() + kWeightOfAll * mean_error_) /
+         (weights.sum() + kWeightOfAll);
+}
+
+ConformalTable::ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores,
+                               double longest_us)
+    : scores_(std::move(scores)), longest_us_(longest_us) {
+  for (auto& [regime, values] : scores_) {
+    std::sort(values.begin(), values.end());
+  }
+}
+
+const std::vector<double>& ConformalTable::of(std::string_view regime) const {
+  static const std::vector<double> nothing;
+  const auto own = scores_.find(regime);
+  if (own != scores_.end() && own->second.size() >= kLeastScores) return own->second;
+  const auto all = scores_.find(kAll);
+  return all == scores_.end() ? nothing : all->second;
+}
+
+// The ceil((n + 1) * q)-th smallest of n is not exceeded with probability q by a further one.
+ConformalTable::Range ConformalTable::range(std::string_view regime, double level) const {
+  const auto& scores = of(regime);
+  if (scores.empty()) return {};
+  const auto count = static_cast<double>(scores.size());
+  constexpr double rounding = 1e-9;  // 100 * (1 - 0.9) / 2 is a little less than 5
+  const double tail = (1 - level) / 2;
+  const auto rank = [&](double q) { return std::clamp(q, 1.0, count) - 1; };
+  return {scores[static_cast<std::size_t>(rank(std::floor((count + 1) * tail + rounding)))],
+          scores[static_cast<std::size_t>(rank(std::ceil((count + 1) * (1 - tail) - rounding)))]};
+}
+
+double ConformalTable::share_above(std::string_view regime, double score) const {
+  const auto& scores = of(regime);
+  return share_as_far(scores.begin(), scores.end(), 1, score);
+}
+
+double ConformalTable::share_below(std::string_view regime, double score) const {
+  const auto& scores = of(regime);
+  return share_as_far(scores.rbegin(), scores.rend(), -1, -score);
+}
+
+ArrayXXd squared_distances_between(const MatrixXd& scaled) {
+  const Index count = scaled.rows();
+  ArrayXXd distances = ArrayXXd::Zero(count, count);
+  for (Index i = 0; i < count; ++i) {
+    for (Index j = 0; j < i; ++j) {
+      distances(i, j) = distances(j, i) = (scaled.row(i) - scaled.row(j)).squaredNorm();
+    }
+  }
+  return distances;
+}
+
+MaternProcess::MaternProcess(MaternScales scales, const MatrixXd& features, const VectorXd& targets,
+                             const VectorXd& noise_factors)
+    : scales_(std::move(scales)) {
+  if (features.rows() != targets.size() || features.rows() != noise_factors.size() ||
+      features.cols() != scales_.length.size()) {
+    throw std::invalid_argument("Gaussian process: sizes differ");
+  }
+  if (!features.allFinite() || !targets.allFinite() || !noise_factors.allFinite()) {
+    throw std::invalid_argument("Gaussian process: a value is not finite");
+  }
+  const MatrixXd scaled = features * scales_.length.cwiseInverse().asDiagonal();
+  MatrixXd covariance =
+      matern_covariance(scales_.signal, squared_distances_between(scaled)).matrix();
+  covariance.diagonal() += scales_.noise * scales_.noise * noise_factors;
+  const Eigen::LLT<MatrixXd> decomposition(covariance);
+  if (decomposition.info() != Eigen::Success) {
+    throw std::invalid_argument("Gaussian process: the covariance is not positive definite");
+  }
+  points_ = scaled;
+  weights_ = decomposition.solve(targets);
+  lower_ = decomposition.matrixL();
+}
+
+ArrayXd MaternProcess::squared_distances(const VectorXd& features) const {
+  // A feature of all points at a time: a few of one point are too few for vector instructions.
+  ArrayXd squared = ArrayXd::Zero(points_.rows());
+  for (Index j = 0; j < points_.cols(); ++j)
+    squared += (points_.col(j).array() - features[j] / scales_.length[j]).square();
+  return squared;
+}
+
+ArrayXd MaternProcess::distances(const VectorXd& features) const {
+  return squared_distances(features).sqrt();
+}
+
+double MaternProcess::mean(const VectorXd& features) const {
+  return is_empty() ? 0 : mean_at(distances(features));
+}
+
+double MaternProcess::mean_at(const ArrayXd& distances) const {
+  const ArrayXd r = std::sqrt(3.0) * distances;
+  return scales_.signal * scales_.signal * ((1.0 + r) * (-r).exp() * weights_.array()).sum();
+}
+
+MatrixXd MaternProcess::covariance(const MatrixXd& features) const {
+  const Index count = features.rows();
+  if (is_empty()) return MatrixXd::Zero(count, count);
+  const MatrixXd scaled = features * scales_.length.cwiseInverse().asDiagonal();
+  MatrixXd covariance =
+      matern_covariance(scales_.signal, squared_distances_between(scaled)).matrix();
+  MatrixXd to_points(points_.rows(), count);
+  for (Index i = 0; i < count; ++i) {
+    to_points.col(i) =
+        matern_covariance(scales_.signal, squared_distances(features.row(i).transpose())).matrix();
+  }
+  const MatrixXd half = lower_.triangularView<Eigen::Lower>().solve(to_points);
+  covariance -= half.transpose() * half;
+  return covariance;
+}
+
+MaternProcess::Estimate MaternProcess::estimate(const VectorXd& features) const {
+  if (is_empty()) return {};
+  const ArrayXd squared = squared_distances(features);
+  const VectorXd covariance = matern_covariance(scales_.signal, squared).matrix();
+  Estimate estimate;
+  estimate.mean = covariance.dot(weights_);
+  const VectorXd half = lower_.triangularView<Eigen::Lower>().solve(covariance);
+  estimate.variance = std::max(0.0, scales_.signal * scales_.signal - half.squaredNorm());
+  estimate.distance = std::sqrt(squared.minCoeff());
+  return estimate;
+}
 
 double unit_sigma(bool is_transfer, bool has_same_units) {
   if (!is_transfer) return kSameMachineSigma;

@@ -44,8 +44,7 @@ std::vector<double> parameter_values(const read::Parameters& parameters,
                                      std::span<const ParameterSpec> specs) {
   std::vector<double> values;
   for (const ParameterSpec& spec : specs) {
-    const bool is_there = parameters.parameters.contains(spec.name);
-    const double value = is_there || spec.absent <= 0 ? parameters.number(spec.name) : spec.absent;
+    const double value = parameters.number(spec.name);
     if (!(value > 0)) {
       throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
                                          parameters.label, spec.name, value));

@@ -1,10 +1,8 @@
-// What the calibrated models read from a parameter file.  Include this in .cpp files only.
+// Readers and writers of the calibrated models' parameter files.  Include this in .cpp files only.
 #pragma once
 
-#include "model/calibrated/conformal.hpp"
-#include "model/calibrated/local_scale.hpp"
-#include "model/calibrated/matern_process.hpp"
-#include "model/calibrated/parameter_spec.hpp"
+#include "model/calibrated/analytic.hpp"
+#include "model/calibrated/calibration.hpp"
 #include "read/parameters.hpp"
 
 #include <Eigen/Core>
@@ -16,7 +14,7 @@
 
 namespace inline_prof::model {
 
-// The value of each of `specs`.  Throws InputError.
+// Returns the value of each of `specs`.  Throws InputError.
 [[nodiscard]] std::vector<double> parameter_values(const read::Parameters& parameters,
                                                    std::span<const ParameterSpec> specs);
 // A word of the file's key.  Throws InputError.
@@ -38,10 +36,11 @@ struct StoredResidual {
 [[nodiscard]] nlohmann::json residual_json(const StoredResidual& residual);
 [[nodiscard]] nlohmann::json conformal_json(const ConformalTable& table);
 
-// Empty where the file has none.  `point_size` is how many numbers a point has.  Throws InputError.
+// Returns nothing where the file has none.  `point_size` is how many numbers a point has.  Throws
+// InputError.
 [[nodiscard]] MaternProcess read_residual(const read::Parameters& parameters,
                                           std::size_t point_size, const FeaturesOf& features);
-// Empty where the file has none, as older files.
+// Returns nothing where the file has none, as older files.
 [[nodiscard]] LocalScale read_local_scale(const read::Parameters& parameters);
 [[nodiscard]] ConformalTable read_conformal(const read::Parameters& parameters);
 

@@ -6,10 +6,10 @@
 
 namespace inline_prof::model {
 
-// The host's works follow each other and are named "host: OPERATOR"; a kernel, named as its
-// operator, waits for its launch, for the kernel before it on its stream, and for the collective
-// whose result it uses.  Operators before the first mark are left out.
-// Throws std::invalid_argument where a cost is missing.
+// Returns the tasks: those of the host follow each other and are named "host: OPERATOR"; a kernel,
+// named as its operator, waits for its launch, for the kernel before it on its stream, and for the
+// collective whose result it uses.  Operators before the first mark are left out. Throws
+// std::invalid_argument where a cost is missing.
 [[nodiscard]] read::WorkGraph operator_work(const read::IterationGraph& graph);
 
 }  // namespace inline_prof::model

@@ -1,11 +1,12 @@
-// When each piece of an iteration's work runs, and what the iteration would take if some of it took
-// another time: the longest path through what waits for what.
+// When each task of an iteration runs, and what the iteration would take if some took another time:
+// the longest path through what waits for what.
 #pragma once
 
 #include "read/work_graph.hpp"
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace inline_prof::model {
@@ -38,7 +39,7 @@ class LongestPath {
   [[nodiscard]] double iteration_us(std::span<const OtherTime> others) const;
 
  private:
-  // What starts at one moment: a meeting, or a work alone.
+  // Tasks that start at one moment: a meeting, or a task alone.
   using Unit = std::vector<std::size_t>;
 
   void order_units();
@@ -48,5 +49,19 @@ class LongestPath {
   read::WorkGraph graph_;
   std::vector<Unit> units_;  // what a unit waits for stands before it
 };
+
+struct Scale {
+  std::string match;  // glob on the names of works
+  double factor = 1.0;
+};
+
+struct WhatIf {
+  bool is_prediction_met = false;  // works that have a prediction take it
+  std::vector<Scale> scales;       // after that; factors of several that fit multiply
+};
+
+// Throws std::invalid_argument where a glob fits no work, or nothing has a prediction to meet.
+[[nodiscard]] std::vector<OtherTime> other_times(const read::WorkGraph& graph,
+                                                 const WhatIf& what_if);
 
 }  // namespace inline_prof::model

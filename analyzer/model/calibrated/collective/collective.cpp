@@ -1,7 +1,7 @@
 #include "model/calibrated/collective/collective.hpp"
 
 #include "model/calibrated/calibration_json.hpp"
-#include "model/published/collective/collective_model.hpp"
+#include "model/published/models.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
@@ -87,14 +87,15 @@ class CollectiveModel : public Model {
 };
 
 std::unique_ptr<Model> make(const ModelOptions& options) {
-  if (options.mode == Mode::kCompat) {
+  if (options.edition == Edition::kPublished) {
     if (options.machine) {
       throw std::invalid_argument("--machine: the published curves carry their own machine");
     }
     return collective_entry().make(options);
   }
   if (options.params.empty()) {
-    throw std::invalid_argument("--edition calibrated needs --params: what prof-model fit has written");
+    throw std::invalid_argument(
+        "--edition calibrated needs --params: what prof-model fit has written");
   }
   return std::make_unique<CollectiveModel>(choose_parameters(options.params, "collective"),
                                            options.machine ? options.machine->id : std::string());
@@ -117,20 +118,17 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
   groups.each_member([&](std::string_view name, const read::TreeNode& group) {
     const auto kind = collective_kind(name.substr(0, name.find(' ')));
     if (!kind) group.fail("expected the name of a collective and a type");
-    // What a group holds has the form of a parameter file's members.
+    // A group has the form of a parameter file's members.
     const nlohmann::json& json = parameters.parameters[kCollectiveGroups][std::string(name)];
     read::Parameters own;
     own.label = fmt::format("{}: {}", parameters.label, name);
     static_cast<void>(group.member("parameters"));
     own.parameters = json["parameters"];
     if (group.has("residual")) own.residual = json["residual"];
-    // Files from before the groups shared their scores have them in each.
-    own.conformal = group.has("conformal") ? json["conformal"] : parameters.conformal;
+    own.conformal = parameters.conformal;  // all groups share their scores
     const std::size_t blank = name.find(' ');
-    // A file from before there was a switch in the model was fitted without one.
     const bool with_switch =
-        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1)) &&
-        own.parameters.contains(kSwitchParameter);
+        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1));
     std::vector<double> values;
     for (const ParameterSpec& spec : CollectiveAnalytic::parameters(with_switch)) {
       values.push_back(own.number(spec.name));
@@ -154,8 +152,6 @@ std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
     CollectiveKind kind, std::string_view type, double bytes, double ranks) const {
   const std::string start = fmt::format("{} ", collective_kind_name(kind));
   auto group = groups_.find(collective_group(kind, type));
-  // Files from before they were one group have each operation by type.
-  if (group == groups_.end()) group = groups_.find(fmt::format("{}{}", start, type));
   const bool is_other_type = group == groups_.end();
   if (is_other_type) {
     group = groups_.lower_bound(start);
@@ -170,12 +166,11 @@ std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
   return prediction;
 }
 
-ModelEntry collective_modes_entry() {
+ModelEntry collective_editions_entry() {
   ModelEntry entry = collective_entry();
-  entry.modes = {Mode::kCompat, Mode::kCalibrated};
+  entry.editions = {Edition::kPublished, Edition::kCalibrated};
   entry.machine = Need::kOptional;
   entry.make = make;
-  entry.operations = {OpKind::kCollective};
   return entry;
 }
 

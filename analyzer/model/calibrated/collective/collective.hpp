@@ -1,5 +1,5 @@
-// The improved model of collectives: one set of parameters for each operation, of an all-reduce for
-// each type.
+// The calibrated model of collectives: one set of parameters for each operation, of an all-reduce
+// for each type.
 #pragma once
 
 #include "model/calibrated/calibration.hpp"
@@ -18,14 +18,16 @@ struct Parameters;
 
 namespace inline_prof::model {
 
-// The model "collective" in both modes: the published curves, and ours.
-[[nodiscard]] ModelEntry collective_modes_entry();
+// Returns the model "collective" in both editions: the published curves, and ours.
+[[nodiscard]] ModelEntry collective_editions_entry();
 
-// Where a parameter file of collectives keeps what is ours, by "OPERATION TYPE".
+// The member of a parameter file of collectives that holds the calibrated groups, by "OPERATION
+// TYPE".
 inline constexpr const char* kCollectiveGroups = "improved";
 
-// The group of rows that are fitted together.  Only an all-reduce has one for each type: the switch
-// adds some of them.  What the others move takes as long in any type, within 3 % on H200s.
+// Returns the group of rows that are fitted together.  Only an all-reduce has one for each type:
+// the switch adds some of them.  What the others move takes as long in any type, within 3 % on
+// H200s.
 [[nodiscard]] std::string collective_group(CollectiveKind kind, std::string_view type);
 
 class CalibratedCollectives {

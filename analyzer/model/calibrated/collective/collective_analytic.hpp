@@ -1,7 +1,7 @@
-// What a collective takes, over all sizes and rank counts at once (docs/models/collectives.md).
+// The time of a collective, over all sizes and rank counts at once (docs/models/collectives.md).
 #pragma once
 
-#include "model/calibrated/parameter_spec.hpp"
+#include "model/calibrated/analytic.hpp"
 
 #include <Eigen/Core>
 
@@ -27,7 +27,8 @@ enum class CollectiveKind {
 [[nodiscard]] std::optional<CollectiveKind> collective_kind(std::string_view name);
 [[nodiscard]] std::string_view collective_kind_name(CollectiveKind kind);
 
-// Whether NVLink SHARP adds numbers of this type (NCCL, ncclNvlsSupported); `type` may be empty.
+// Returns whether NVLink SHARP adds numbers of this type (NCCL, ncclNvlsSupported); `type` may be
+// empty.
 [[nodiscard]] bool can_switch_add(CollectiveKind kind, std::string_view type);
 
 // The parameter that only CollectiveAnalytic::parameters(true) has.
@@ -51,7 +52,7 @@ struct CollectiveTime {
 // own, so real curves turn gently.  After NCCL 2.28, src/graph/tuning.cc (ncclTopoTuneModel,
 // ncclTopoGetAlgoTime): its form, with its constants left to the fit.
 //
-// Where the NVLink switch can add (an all-reduce of a type that it knows), the last piece moves by
+// If the NVLink switch can add (an all-reduce of a type that it knows), the last piece moves by
 // it or around the ring, whichever takes less: a GPU sends all of its data and an n-th of the sum.
 class CollectiveAnalytic {
  public:
@@ -71,7 +72,7 @@ class CollectiveAnalytic {
   std::array<double, 4 * kPieces + 1> values_{};
 };
 
-// What the residual may depend on: the logarithms of size and ranks.
+// Returns the features of the residual: the logarithms of size and ranks.
 [[nodiscard]] Eigen::VectorXd collective_features(double bytes, double ranks);
 
 }  // namespace inline_prof::model

@@ -1,11 +1,8 @@
-#include "model/calibrated/collective/collective_groups_fit.hpp"
-
 #include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
-#include "fit/plausible_times.hpp"
+#include "model/calibrated/calibration.hpp"
 #include "model/calibrated/calibration_json.hpp"
 #include "model/calibrated/collective/collective.hpp"
-#include "model/calibrated/conformal.hpp"
 #include "model/published/collective/collective_fit.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +34,7 @@ constexpr std::array<model::Column, 4> kInputs{{
 constexpr Index kSizeFolds = 4;
 constexpr int kRestarts = 8;
 constexpr double kLeastTimeUs = 0.5;
-// Whose time is latency, whatever links the ranks.
+// Below this size the time is latency, whatever links the ranks.
 constexpr double kSmallMessageBytes = 1 << 20;
 
 struct Group {

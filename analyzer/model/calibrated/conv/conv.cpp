@@ -167,7 +167,7 @@ class ConvModel : public Model {
     return filled(conv_.predict(shape, kernel, progress));
   }
 
-  // Of convolutions whose kernel is known.
+  // Only convolutions whose kernel is known are predicted.
   [[nodiscard]] std::optional<Prediction> predict_operation(
       const Operation& operation) const override {
     const auto shape = shape_of(operation.op);
@@ -356,7 +356,7 @@ std::optional<CalibratedConv::Prediction> CalibratedConv::predict_kernels(
 ModelEntry conv_entry() {
   return {.name = "conv",
           .summary = "convolution: matrix products, Winograd or FFT; fitted, with an interval",
-          .modes = {Mode::kCalibrated},
+          .editions = {Edition::kCalibrated},
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,

@@ -1,4 +1,4 @@
-// The improved model of convolutions: analytic, corrected by what a fit has learnt, with an
+// The calibrated model of convolutions: analytic, corrected by what a fit has learnt, with an
 // interval.
 #pragma once
 
@@ -48,7 +48,7 @@ enum Input : std::size_t {
 [[nodiscard]] ConvShape conv_shape(std::span<const double> numbers);
 [[nodiscard]] std::string complaint_about(const ConvShape& shape);
 
-// What the residual may depend on: sizes, how tiles fill up, and the algorithm where it is known.
+// Returns the features of the residual: sizes, how tiles fill up, and the algorithm if it is known.
 [[nodiscard]] Eigen::VectorXd conv_features(const ConvShape& shape,
                                             const std::optional<ConvKernel>& kernel,
                                             const ConvMachine& machine);
@@ -73,14 +73,15 @@ class CalibratedConv {
   // the middle, with an interval that holds both ends' launches.
   [[nodiscard]] Prediction predict(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
                                    std::optional<double> progress = {}) const;
-  // The kernels alone: without what the measurements' timer added, which only the interval's upper
-  // end keeps.  Empty where that is so much that the measurements say little about the kernels.
+  // Returns the kernels alone: without what the measurements' timer added, which only the
+  // interval's upper end keeps.  Empty where that is so much that the measurements say little about
+  // the kernels.
   [[nodiscard]] std::optional<Prediction> predict_kernels(
       const ConvShape& shape, const std::optional<ConvKernel>& kernel) const;
 
   [[nodiscard]] const std::string& type() const { return type_; }
   [[nodiscard]] const std::string& direction() const { return direction_name_; }
-  // Whether the parameters were fitted to kernels that were known by name.
+  // Returns whether the parameters were fitted to kernels that were known by name.
   [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }

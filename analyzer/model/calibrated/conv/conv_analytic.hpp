@@ -1,13 +1,13 @@
-// What a convolution takes on a GPU, in each way of computing it: matrix products on tiles and
+// The time of a convolution on a GPU, in each way of computing it: matrix products on tiles and
 // waves, the transforms around them, and memory (docs/models/convolutions.md).
 #pragma once
 
-#include "model/calibrated/conv/conv_kernel.hpp"
-#include "model/calibrated/parameter_spec.hpp"
+#include "model/calibrated/analytic.hpp"
 #include "read/machine.hpp"
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +15,33 @@
 #include <vector>
 
 namespace inline_prof::model {
+
+enum class ConvAlgorithm : std::uint8_t {
+  kImplicitGemm,       // a matrix product that gathers the image as it goes
+  kPlainImplicitGemm,  // the same, compiled instead of written in assembly
+  kExplicitGemm,       // the image is written out as a matrix first
+  kWinograd,           // fused: F(2x2, 3x3)
+  kWinogradNonfused,   // transforms around 36 matrix products: F(4x4, 3x3)
+  kFft,
+};
+inline constexpr std::size_t kConvAlgorithmCount = 6;
+
+[[nodiscard]] std::string_view conv_algorithm_name(ConvAlgorithm algorithm);
+
+struct ConvKernel {
+  ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;
+  // Rows and columns of C that a block of the matrix product computes, whichever is which; 0 if
+  // the name has none.
+  double tile_m = 0, tile_n = 0;
+  // Images, rows and columns of 2x2 tiles in a block of the fused Winograd; 0 if the name has none.
+  std::array<double, 3> winograd_tile{};
+};
+
+// Returns the kernel of a convolution with filters of r x s and this stride; empty if the name is
+// of no kernel that is known to compute one.  A plain sgemm computes the products of a Winograd
+// where there can be one, else those of an image written out as a matrix.
+[[nodiscard]] std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, double s,
+                                                          double stride);
 
 enum class ConvDirection : std::uint8_t { kForward, kBackwardData, kBackwardFilter };
 [[nodiscard]] std::optional<ConvDirection> conv_direction(std::string_view name);
@@ -25,12 +52,12 @@ struct ConvShape {
   double n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1;
   double stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, groups = 1;
 
-  // Height and width of the output; 0 or less if the filter does not fit.
+  // Returns height and width of the output; 0 or less if the filter does not fit.
   [[nodiscard]] double p() const;
   [[nodiscard]] double q() const;
 };
 
-// What the model has to know of the GPU.  Times are microseconds, so rates are per microsecond.
+// The GPU, as the model needs it.  Times are microseconds, so rates are per microsecond.
 struct ConvMachine {
   double sm_count = 0;
   double flops_per_us = 0;
@@ -67,7 +94,7 @@ class ConvAnalytic {
   // how far the session had come that timed it, from 0 to 1.
   [[nodiscard]] ConvTime predict(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
                                  double progress = 0) const;
-  // What the timer's host adds to every convolution.
+  // Returns the time that the timer's host adds to every convolution.
   [[nodiscard]] double launch_us(double progress) const;
 
  private:

@@ -1,8 +1,5 @@
-#include "model/calibrated/conv/conv_fit.hpp"
-
 #include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
-#include "fit/plausible_times.hpp"
 #include "model/calibrated/conv/conv.hpp"
 
 #include <fmt/format.h>
@@ -77,7 +74,7 @@ std::vector<std::vector<Index>> folds_of(const std::vector<MeasuredConv>& convs)
   return folds_by_key(keys, kConvFolds);
 }
 
-// What the multiplications of a plain convolution take at peak; Winograd's are a few times fewer.
+// The time of a plain convolution's multiplications at peak; Winograd has a few times fewer.
 double at_peak_us(const model::ConvShape& s, const model::ConvMachine& machine) {
   return 2 * s.n * s.k * s.p() * s.q() * s.c / s.groups * s.r * s.s / machine.flops_per_us;
 }

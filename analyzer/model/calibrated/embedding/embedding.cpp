@@ -1,6 +1,6 @@
 #include "model/calibrated/embedding/embedding.hpp"
 
-#include "model/calibrated/power_sum.hpp"
+#include "model/calibrated/analytic.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -250,7 +250,7 @@ std::unique_ptr<Model> make_embedding(const ModelOptions& options) {
 ModelEntry embedding_entry() {
   return {.name = "embedding",
           .summary = "embedding look-up and gradient: unique rows, hits of a cache, sectors",
-          .modes = {Mode::kCalibrated},
+          .editions = {Edition::kCalibrated},
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kNone,

@@ -1,4 +1,4 @@
-// The improved model of embedding look-ups and their gradients (docs/models/embeddings.md).
+// The calibrated model of embedding look-ups and their gradients (docs/models/embeddings.md).
 #pragma once
 
 #include "model/calibrated/embedding/index_distribution.hpp"

@@ -11,9 +11,9 @@ namespace inline_prof::model {
 // a few hundred classes.
 class IndexDistribution {
  public:
-  // The i-th most frequent of `rows` rows is asked for with a probability in proportion to i^-alpha
-  // (Zipf); alpha = 0 is uniform.  The first 64 ranks are classes of their own; further ones grow
-  // by 5 % each, within which the probability changes by less than alpha * 5 %.
+  // Makes a distribution in which the i-th most frequent of `rows` rows has a probability like
+  // i^-alpha (Zipf); alpha = 0 is uniform.  The first 64 ranks are classes of their own; further
+  // ones grow by 5 % each, within which the probability changes by less than alpha * 5 %.
   [[nodiscard]] static IndexDistribution zipf(double rows, double alpha);
 
   // From a table with a column `accesses` and, where a line stands for several rows, `rows`. Throws
@@ -21,24 +21,25 @@ class IndexDistribution {
   [[nodiscard]] static IndexDistribution histogram(const read::Table& table);
 
   [[nodiscard]] double rows() const { return counts_.sum(); }
-  // Of the row that is asked for most.
+  // Returns the probability of the most frequent row.
   [[nodiscard]] double highest_probability() const { return probabilities_.maxCoeff(); }
 
-  // Expected number of different rows among `requests` independent ones:
+  // Returns the expected number of different rows among `requests` independent ones:
   // sum_i 1 - (1 - p_i)^requests.
   [[nodiscard]] double unique_rows(double requests) const;
 
-  // Share of `requests` requests, from a cold start, that find their row among the `capacity` rows
-  // used last.  H. Che, Y. Tung, Z. Wang, "Hierarchical Web Caching Systems: Modeling, Design and
-  // Experimental Results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752: a row stays for the
-  // same time tau, with sum_i 1 - exp(-p_i tau) = capacity.  Until tau requests have been made
-  // nothing is evicted (ours): hits are then requests less different rows.
+  // Returns the share of `requests` requests, from a cold start, that find their row among the
+  // `capacity` rows used last.  H. Che, Y. Tung, Z. Wang, "Hierarchical Web Caching Systems:
+  // Modeling, Design and Experimental Results", IEEE JSAC 20(7), 2002,
+  // doi:10.1109/JSAC.2002.801752: a row stays for the same time tau, with sum_i 1 - exp(-p_i tau) =
+  // capacity.  Until tau requests have been made nothing is evicted (ours): hits are then requests
+  // less different rows.
   [[nodiscard]] double hit_rate(double requests, double capacity) const;
 
  private:
   IndexDistribution(Eigen::ArrayXd probabilities, Eigen::ArrayXd counts);
 
-  // Rows that are asked for at least once in `requests` requests, as a Poisson process.
+  // Returns the rows that are asked for at least once in `requests` requests, as a Poisson process.
   [[nodiscard]] double touched(double requests) const;
   [[nodiscard]] double stay(double capacity) const;
 

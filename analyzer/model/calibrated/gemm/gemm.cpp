@@ -43,8 +43,8 @@ constexpr double kLaunchesOfAGoodTimer = 3.0;
 constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 
-// All, those without the chosen tile, and those of the shape alone.
-constexpr Eigen::Index kFeatures = 12, kFeaturesWithoutTile = 10, kFeaturesOfTheShape = 6;
+// All, and those without the chosen tile.
+constexpr Eigen::Index kFeatures = 12, kFeaturesWithoutTile = 10;
 
 // A kernel starts the sooner the later its generation: 2.95 us on A100 (compute capability 8.0),
 // 2.5 on H100 and H200 (9.0), 1.9 on B200 (10.0), each as fitted to its own rows.
@@ -95,7 +95,7 @@ std::vector<double> values_for(const read::Machine& machine, const read::Paramet
   return values;
 }
 
-// Of the parameters' logarithms.
+// Returns the covariance of the parameters' logarithms.
 Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t size,
                               bool is_transfer) {
   constexpr double transfer_variance = 0.3 * 0.3;
@@ -127,19 +127,18 @@ GemmTypes types_of(const read::Parameters& parameters) {
   return *types;
 }
 
-// Older files, and those of tables without kernels, do not say.
+// Files of tables without kernels do not say.
 bool is_kernel_known(const read::Parameters& parameters) {
   const auto it = parameters.key.find("kernel");
   return it != parameters.key.end() && it->second == "known";
 }
 
-// As many as the file has lengths: files from before the analytic model's choice was a feature have
-// them for the shape only.
+// As many as the file has lengths.
 Eigen::Index feature_count_of(const read::Parameters& parameters) {
-  if (!parameters.residual.is_object() || !parameters.residual.contains("length")) return kFeatures;
-  const auto lengths = static_cast<Eigen::Index>(parameters.residual["length"].size());
-  const bool is_known = lengths == kFeaturesOfTheShape || lengths == kFeaturesWithoutTile;
-  return is_known ? lengths : kFeatures;
+  const bool has_all =
+      !parameters.residual.is_object() || !parameters.residual.contains("length") ||
+      static_cast<Eigen::Index>(parameters.residual["length"].size()) != kFeaturesWithoutTile;
+  return has_all ? kFeatures : kFeaturesWithoutTile;
 }
 
 Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
@@ -410,7 +409,7 @@ TailProbability CalibratedGemm::tail_probability(double measured_us,
 ModelEntry gemm_entry() {
   return {.name = "gemm",
           .summary = "matrix product: tiles, waves, split-K, memory; fitted, with an interval",
-          .modes = {Mode::kCalibrated},
+          .editions = {Edition::kCalibrated},
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,

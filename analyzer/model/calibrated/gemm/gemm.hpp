@@ -1,10 +1,9 @@
-// The improved model of matrix products: analytic, corrected by what a fit has learnt, with an
+// The calibrated model of matrix products: analytic, corrected by what a fit has learnt, with an
 // interval.
 #pragma once
 
 #include "model/calibrated/calibration.hpp"
 #include "model/calibrated/gemm/gemm_analytic.hpp"
-#include "model/calibrated/gemm/gemm_kernel.hpp"
 #include "model/model.hpp"
 
 #include <Eigen/Core>
@@ -22,18 +21,18 @@ namespace inline_prof::model {
 
 [[nodiscard]] ModelEntry gemm_entry();
 
-// What was timed, as parameter files spell it: the product alone, or with the kernels before it
+// The timed work, as parameter files spell it: the product alone, or with the kernels before it
 // that turn A into 8 bits.
 inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
 
-// What the residual may depend on: the logarithms of m, n and k, how usual tiles and their waves
-// fill up, and how `choice`, the analytic model's prediction, computes the product.  Where the
-// kernel is known, its tile and waves take the place of usual ones.
+// Returns the features of the residual: the logarithms of m, n and k, how usual tiles and their
+// waves fill up, and how `choice`, the analytic model's prediction, computes the product.  Where
+// the kernel is known, its tile and waves take the place of usual ones.
 [[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
                                             const GemmTime& choice, bool knows_kernel);
-// How many of them a fit for this machine takes: where kernels come with a few tiles only, each is
-// a program of its own, and the last two, its tile, count as well.
+// Returns how many of them a fit for this machine takes: where kernels come with a few tiles only,
+// each is a program of its own, and the last two, its tile, count as well.
 [[nodiscard]] Eigen::Index gemm_feature_count(const GemmMachine& machine);
 
 // Parameters at work.
@@ -50,29 +49,29 @@ class CalibratedGemm {
 
   [[nodiscard]] Prediction predict(const GemmShape& shape,
                                    const std::optional<GemmKernel>& kernel = {}) const;
-  // The kernel alone, where launching takes it `floor_us`: if the timer of the measurements took
-  // several times that, what it added is taken out, and only the interval's upper end keeps it.
-  // Empty where it added so much that the measurements say little about the kernel.
+  // Returns the kernel alone, where launching takes it `floor_us`: if the timer of the measurements
+  // took several times that, what it added is taken out, and only the interval's upper end keeps
+  // it. Empty where it added so much that the measurements say little about the kernel.
   [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
                                                          const std::optional<GemmKernel>& kernel,
                                                          double floor_us) const;
-  // What is not known about ln(time) of these products together: a row and column for each.
+  // Returns the joint covariance of ln(time) of these products: a row and column for each.
   [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
-  // The time alone, several times as fast.
+  // Returns the time alone, several times as fast.
   [[nodiscard]] double time_us(const GemmShape& shape) const;
   [[nodiscard]] TailProbability tail_probability(double measured_us,
                                                  const Prediction& prediction) const;
 
   [[nodiscard]] const GemmTypes& types() const { return types_; }
   [[nodiscard]] const std::string& boundary() const { return boundary_; }
-  // Whether the parameters were fitted to kernels that were known.
+  // Returns whether the parameters were fitted to kernels that were known.
   [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
-  // Of gemm_features(), those that the file's process has lengths for.
+  // Returns the first of gemm_features(): as many as the file's process has lengths for.
   [[nodiscard]] Eigen::VectorXd features(const GemmShape& shape, const GemmTime& choice) const;
 
   GemmTypes types_;

@@ -1,6 +1,6 @@
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 
-#include "model/calibrated/power_sum.hpp"
+#include "model/calibrated/analytic.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -46,56 +48,53 @@ enum Parameter : std::size_t {
 // Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
 // docs/models/matrix_products.md.
 constexpr std::array<ParameterSpec, 25> kParameters{{
-    {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", 0, "m, n and k below 64"},
-    {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached", 0,
+    {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", "m, n and k below 64"},
+    {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached",
      "products of few rows that read 100 MB"},
-    {"write_cost", 1.3, 0.1, 0.05, 20, "of a byte written, in bytes read", 0,
+    {"write_cost", 1.3, 0.1, 0.05, 20, "of a byte written, in bytes read",
      "k below 128, C of 50 MB and more"},
-    {"weights_l2_share", 0.2, 0.1, 0.05, 20, "of L2 up to which B is found there", 0,
+    {"weights_l2_share", 0.2, 0.1, 0.05, 20, "of L2 up to which B is found there",
      "n * k around the size of L2, few rows"},
-    {"l2_tb_per_s", 8.0, 0.1, 0.05, 20, "from L2 into all SMs", 0,
+    {"l2_tb_per_s", 8.0, 0.1, 0.05, 20, "from L2 into all SMs",
      "k above 1024, tiles of 64 rows, operands that fit into L2"},
-    {"overlap", 3.0, 0.1, 0.2, 20, "power of the sum of compute, DRAM and L2: 1 none, high full", 0,
+    {"overlap", 3.0, 0.1, 0.2, 20, "power of the sum of compute, DRAM and L2: 1 none, high full",
      "products whose operations and bytes take the same time"},
-    {"epilogue_us", 0.4, 0.1, 0.05, 20, "of a block", 0,
-     "k below 128, several waves of small tiles"},
-    {"tile_epilogue_us", 0.4, 0.1, 0.05, 20, "of a block of 128 x 256", 0,
+    {"epilogue_us", 0.4, 0.1, 0.05, 20, "of a block", "k below 128, several waves of small tiles"},
+    {"tile_epilogue_us", 0.4, 0.1, 0.05, 20, "of a block of 128 x 256",
      "k below 256, several waves of large tiles"},
-    {"saturation", 2.0, 0.1, 0.05, 20, "how many times faster than its share an SM alone reads", 0,
+    {"saturation", 2.0, 0.1, 0.05, 20, "how many times faster than its share an SM alone reads",
      "fewer tiles than half of the SMs, k above 8192"},
-    {"reduction_us", 1.5, 0.1, 0.05, 20, "start of the sum over a split k", 0,
+    {"reduction_us", 1.5, 0.1, 0.05, 20, "start of the sum over a split k",
      "fewer tiles than a quarter of the SMs, k above 4096"},
-    {"fill_us", 0.05, 0.1, 0.05, 20, "of the pipeline", 0, "one tile, k from 64 to 1024"},
-    {"l2_gain", 1.0, 0.1, 0.05, 20, "a third of how much faster L2 is than DRAM", 0,
+    {"fill_us", 0.05, 0.1, 0.05, 20, "of the pipeline", "one tile, k from 64 to 1024"},
+    {"l2_gain", 1.0, 0.1, 0.05, 20, "a third of how much faster L2 is than DRAM",
      "operands of a few MB, few rows"},
-    {"activations_l2_share", 0.4, 0.1, 0.05, 20, "of L2 up to which A and C are found there", 0,
+    {"activations_l2_share", 0.4, 0.1, 0.05, 20, "of L2 up to which A and C are found there",
      "m * k around the size of L2"},
-    {"droop", 0.2, 0.3, 0.05, 20, "of the clock under lasting load", 0,
-     "products of 5 ms and more"},
-    {"droop_us", 1500.0, 0.5, 0.05, 20, "time after which half of the droop is reached", 0,
+    {"droop", 0.2, 0.3, 0.05, 20, "of the clock under lasting load", "products of 5 ms and more"},
+    {"droop_us", 1500.0, 0.5, 0.05, 20, "time after which half of the droop is reached",
      "products from 0.2 to 10 ms"},
-    {"wave_share", 0.4, 0.1, 0.05, 2.5, "of a started wave that is paid for: 1 all, 0 none", 0,
+    {"wave_share", 0.4, 0.1, 0.05, 2.5, "of a started wave that is paid for: 1 all, 0 none",
      "tiles of 128 x 256 a few more than a multiple of the SMs"},
-    {"step_us", 0.08, 0.1, 0.05, 20, "least time of 64 elements along k", 0,
+    {"step_us", 0.08, 0.1, 0.05, 20, "least time of 64 elements along k",
      "one wave of small tiles, k above 1024"},
-    {"peak_share", 0.8, 0.1, 0.05, 20, "of the data sheet's peak that a large tile reaches", 0,
+    {"peak_share", 0.8, 0.1, 0.05, 20, "of the data sheet's peak that a large tile reaches",
      "m, n and k above 4096"},
-    {"shared_gb_per_s", 100.0, 0.1, 0.05, 20, "operands into one SM", 0,
+    {"shared_gb_per_s", 100.0, 0.1, 0.05, 20, "operands into one SM",
      "one wave of 64 x 64 tiles, k above 4096"},
-    {"dram_ramp", 0.1, 0.1, 0.05, 20, "of DRAM's time that a short stream takes longer", 1e-9,
+    {"dram_ramp", 0.1, 0.1, 0.05, 20, "of DRAM's time that a short stream takes longer",
      "few rows, 10 to 100 MB"},
-    {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row", 1e9,
+    {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row",
      "m or n of 1"},
     {"epilogue_overlap", 1.5, 0.1, 0.67, 20,
-     "power of the sum of a block's steps and the epilogue of the one before: 1 none, high full", 1,
+     "power of the sum of a block's steps and the epilogue of the one before: 1 none, high full",
      "k from 64 to 512, many waves"},
-    {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits", 0,
-     "m of 1"},
-    {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once", 0,
+    {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits", "m of 1"},
+    {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once",
      "m * k above 1e8, n below 1024"},
     // A table whose every A fits into L2 tells only quantise_cost / quantise_l2_gain, so this start
     // counts for more than others.
-    {"quantise_l2_gain", 2.0, 1.0, 0.5, 10, "how much faster they are where A is in L2", 1,
+    {"quantise_l2_gain", 2.0, 1.0, 0.5, 10, "how much faster they are where A is in L2",
      "m * k from 1e6 to 1e9, n below 1024"},
 }};
 // Tables end before the clock has found its level under lasting load, so the starts of the droop
@@ -105,15 +104,15 @@ constexpr double kCoarseDroop = 0.05;
 
 constexpr std::size_t kWithoutQuantise = kQuantiseLaunch;
 
-// Of L2, within which the kernels that turn A into 8 bits find it there: on H200 they take 1.2 us
-// for a million elements up to m * k of 1e7, which are 30 MB moved and half of its L2, and 2.5 to
-// 3 us beyond.
+// The share of L2 in which the kernels that turn A into 8 bits still find it: on H200 they take 1.2
+// us for a million elements up to m * k of 1e7, which are 30 MB moved and half of its L2, and 2.5
+// to 3 us beyond.
 constexpr double kQuantiseRoom = 0.5;
 
 constexpr double kStepElements = 64;        // along k, of the parameters that say "step"
 constexpr double kCoarseStepElements = 32;  // along k: what kernels with few tiles load at a time
 constexpr double kLeastSplit = 128;         // elements of k below which nobody splits
-// Where the blocks are a little more than the SMs, long products are split so that waves are full.
+// Long products with few more blocks than SMs are split so that waves are full.
 constexpr double kMostSplitWaves = 3;
 constexpr double kLeastFillingSplit = 1024;
 constexpr double kRampUs = 100;      // after which a stream from DRAM is half way to its full rate
@@ -148,6 +147,47 @@ constexpr double kFineTileFlopsPerClock = 3000;
 // Part of `bytes` that has to come from DRAM if `room` bytes of L2 keep what was there before.
 double dram_part(double bytes, double room) {
   return 1 / (1 + std::pow(room / bytes, kResidencyPower));
+}
+
+constexpr double kLeastSide = 8, kLargestSide = 512;
+constexpr double kMostSplits = 32;
+
+bool is_decimal_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// The number that begins at `place`, which moves behind it; 0 where there is none.
+double number_at(std::string_view text, std::size_t& place) {
+  double number = 0;
+  for (; place < text.size() && is_decimal_digit(text[place]); ++place)
+    number = 10 * number + (text[place] - '0');
+  return number;
+}
+
+bool is_side(double side) {
+  return side >= kLeastSide && side <= kLargestSide && std::fmod(side, 8) == 0;
+}
+
+// The first "AxB" whose numbers can be sides of a tile.
+std::optional<std::pair<double, double>> tile_in(std::string_view name) {
+  for (std::size_t place = 0; place < name.size(); ++place) {
+    if (!is_decimal_digit(name[place]) || (place > 0 && is_decimal_digit(name[place - 1])))
+      continue;
+    std::size_t next = place;
+    const double first = number_at(name, next);
+    if (next + 1 >= name.size() || name[next] != 'x') continue;
+    ++next;
+    const double second = number_at(name, next);
+    if (is_side(first) && is_side(second)) return std::pair(first, second);
+  }
+  return std::nullopt;
+}
+
+// A split of k, if the blocks are a whole number of covers of C; else 0.
+double splits_of(const GemmShape& shape, double tile_m, double tile_n, double blocks) {
+  const double cover = std::ceil(shape.m / tile_m) * std::ceil(shape.n / tile_n) * shape.batch;
+  const double splits = blocks / cover;
+  return splits >= 1 && splits <= kMostSplits && splits == std::floor(splits) ? splits : 0;
 }
 
 }  // namespace
@@ -393,6 +433,18 @@ GemmTime GemmAnalytic::predict_as(const GemmShape& shape, const GemmTime& choice
   return predict(shape, GemmKernel{.tile_m = static_cast<double>(choice.tile_m),
                                    .tile_n = static_cast<double>(choice.tile_n),
                                    .splits = static_cast<double>(choice.splits)});
+}
+
+std::optional<GemmKernel> gemm_kernel(std::string_view name, const GemmShape& shape,
+                                      double blocks) {
+  const auto tile = tile_in(name);
+  if (!tile) return std::nullopt;
+  const auto [columns, rows] = *tile;
+  for (const auto& [m, n] : {std::pair(rows, columns), std::pair(columns, rows)}) {
+    const double splits = splits_of(shape, m, n, blocks);
+    if (splits > 0) return GemmKernel{.tile_m = m, .tile_n = n, .splits = splits};
+  }
+  return std::nullopt;
 }
 
 }  // namespace inline_prof::model

@@ -1,8 +1,8 @@
-// What a matrix product takes on a GPU: tiles, waves, split-K and memory, with parameters that a
+// The time of a matrix product on a GPU: tiles, waves, split-K and memory, with parameters that a
 // fit has to find (docs/models/matrix_products.md).
 #pragma once
 
-#include "model/calibrated/parameter_spec.hpp"
+#include "model/calibrated/analytic.hpp"
 #include "read/machine.hpp"
 
 #include <cstddef>
@@ -33,11 +33,11 @@ struct GemmTypes {
   double output_bytes = 2;
 };
 
-// The types of a product whose A and B are `a_type`.  8-bit formats give 16-bit results.  Empty for
-// a type that is not a type of matrix products.
+// Returns the types of a product whose A and B are `a_type`.  8-bit formats give 16-bit results.
+// Empty for a type that is not a type of matrix products.
 [[nodiscard]] std::optional<GemmTypes> gemm_types(std::string_view a_type);
 
-// What the model has to know of the GPU.  Times are microseconds, so rates are per microsecond.
+// The GPU, as the model needs it.  Times are microseconds, so rates are per microsecond.
 struct GemmMachine {
   double sm_count = 0;
   double flops_per_us = 0;  // of all SMs, at the data sheet's peak for the type
@@ -65,11 +65,11 @@ struct GemmTime {
 
 class GemmAnalytic {
  public:
-  // The parameters, in the order of `values` below; with_quantise adds those of the kernel that
-  // turns A into 8 bits.
+  // Returns the parameters, in the order of `values` below; with_quantise adds those of the kernel
+  // that turns A into 8 bits.
   [[nodiscard]] static std::span<const ParameterSpec> parameters(bool with_quantise);
 
-  // The same, as a fit for this machine starts.
+  // Returns the same, as a fit for this machine starts.
   [[nodiscard]] static std::vector<ParameterSpec> starts(const GemmMachine& machine,
                                                          bool with_quantise);
 
@@ -92,7 +92,7 @@ class GemmAnalytic {
     double epilogue_us;
   };
 
-  // What all tiles of a product have in common.
+  // The numbers that all tiles of a product share.
   struct Product {
     GemmShape shape;
     double dram_us;
@@ -114,5 +114,14 @@ class GemmAnalytic {
   std::vector<double> values_;
   std::vector<Tile> tiles_;
 };
+
+// Returns the tile in the name of a kernel that multiplies matrices ("ampere_sgemm_128x64_tn",
+// "sm90_xmma_gemm_..._tilesize128x256x64_...", "nvjet_hsh_128x256_..."), if the launch bears it
+// out: with it, `blocks` cover C a whole number of times, once for each part of a split k.  Names
+// give the columns of a row-major C first; where only the other way round fits, that is taken.
+// Empty where the name has no tile, or the blocks do not fit it: a kernel whose blocks stay and
+// take several tiles launches one a multiprocessor.
+[[nodiscard]] std::optional<GemmKernel> gemm_kernel(std::string_view name, const GemmShape& shape,
+                                                    double blocks);
 
 }  // namespace inline_prof::model

@@ -1,8 +1,5 @@
-#include "model/calibrated/gemm/gemm_fit.hpp"
-
 #include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
-#include "fit/plausible_times.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "model/calibrated/memory/memory.hpp"
 
+#include "model/calibrated/analytic.hpp"
 #include "model/calibrated/calibration_json.hpp"
-#include "model/calibrated/power_sum.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
@@ -170,7 +170,7 @@ std::optional<CalibratedMemory::Prediction> CalibratedMemory::predict_kernel(
 ModelEntry memory_entry() {
   return {.name = "memory",
           .summary = "data movement: launch, L2 and DRAM; fitted, with an interval",
-          .modes = {Mode::kCalibrated},
+          .editions = {Edition::kCalibrated},
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,

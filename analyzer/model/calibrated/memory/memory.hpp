@@ -1,9 +1,9 @@
-// The improved model of kernels that only move data: element-wise operations, copies, casts,
+// The calibrated model of kernels that only move data: element-wise operations, copies, casts,
 // optimisers (docs/models/data_movement.md).
 #pragma once
 
+#include "model/calibrated/analytic.hpp"
 #include "model/calibrated/calibration.hpp"
-#include "model/calibrated/parameter_spec.hpp"
 #include "model/model.hpp"
 
 #include <Eigen/Core>
@@ -56,7 +56,7 @@ class MemoryAnalytic {
   std::array<double, 6> values_{};
 };
 
-// What the residual may depend on: the logarithm of the bytes, and the share that is read.
+// Returns the features of the residual: the logarithm of the bytes, and the share that is read.
 [[nodiscard]] Eigen::VectorXd memory_features(double read_bytes, double write_bytes);
 
 class CalibratedMemory {
@@ -70,8 +70,8 @@ class CalibratedMemory {
   CalibratedMemory(const read::Parameters& parameters, const read::Machine& machine);
 
   [[nodiscard]] Prediction predict(double read_bytes, double write_bytes) const;
-  // The kernel alone: the timer's launch is taken out of the time, and `floor_us` is put in its
-  // place; how much of the timer a long kernel hides is not known, so the interval's upper end
+  // Returns the kernel alone: the timer's launch is taken out of the time, and `floor_us` is put in
+  // its place; how much of the timer a long kernel hides is not known, so the interval's upper end
   // keeps it.  Empty where that launch is so long that the measurements say little about the
   // kernel.
   [[nodiscard]] std::optional<Prediction> predict_kernel(double read_bytes, double write_bytes,

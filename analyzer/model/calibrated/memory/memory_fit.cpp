@@ -1,8 +1,5 @@
-#include "model/calibrated/memory/memory_fit.hpp"
-
 #include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
-#include "fit/plausible_times.hpp"
 #include "model/calibrated/memory/memory.hpp"
 
 #include <fmt/format.h>

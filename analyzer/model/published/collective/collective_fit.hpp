@@ -1,19 +1,63 @@
-// prof-model fit --model collective, the published form: a table of measured curves in, curves out.
+// prof-model fit --model collective, the published form: a table of measured curves in, the three
+// sections of each (curve.hpp) out.
 #pragma once
 
 #include "fit/fits.hpp"
-#include "model/published/collective/curve_fit.hpp"
+#include "model/published/collective/curve.hpp"
 #include "read/table.hpp"
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 namespace inline_prof::fit {
 
-// The curves of a table, in the order in which they first appear.  A row says its curve in a column
-// `curve`, or is of the one that its collective (column `collective` or `op`), `num_gpus` and, if
-// there is one, `type` make; further size_bytes or bytes, latency_us or time_us.  The bus bandwidth
-// is, first found: busbw_gbps_eps; busbw_gbps plus the offset; bytes / time * factor plus the
-// offset. Throws read::InputError: a missing column, a size, time or bandwidth that is not
+// A measured curve, in ascending size.  Rows of 0 bytes may come first: turning points count rows.
+struct MeasuredCurve {
+  std::string name;
+  std::string collective;
+  double ranks = 0.0;
+  std::vector<std::size_t> rows;  // of the table that it stands in
+  std::vector<double> bytes;
+  std::vector<double> latency_us;
+  std::vector<double> bus_gb_per_s;  // with kBandwidthOffset in it
+};
+
+// Logs print small bandwidths as 0.00; so much is added to each, so that it has a logarithm.
+inline constexpr double kBandwidthOffset = 4e-4;  // GB/s
+
+// The rows at which the sections of a curve meet.
+struct TurningPoints {
+  std::size_t linear = 0;     // last row whose bandwidth grows with the size
+  std::size_t saturated = 0;  // first row near the highest bandwidth
+};
+
+// saturated: two rows above the last one, seen from the top, whose bandwidth is below 95 % of the
+// highest one; linear: the row before the first one, from the sixth, around which the latency
+// changes by more than 10 % a row.  One noisy row moves either.  Source: as curve.hpp.
+// Throws std::invalid_argument if there are fewer than kLeastRows.
+inline constexpr std::size_t kLeastRows = 5;
+[[nodiscard]] TurningPoints turning_points(const MeasuredCurve& curve);
+
+struct CurveFit {
+  model::collective::Curve curve;
+  TurningPoints points;
+  std::size_t fitted_rows = 0;  // of the middle section
+  double sum_of_squares = 0.0;  // of log10 of the bandwidth
+};
+
+// Rows that the sigmoid of the original is fitted to at least; with fewer than its four parameters
+// there are many answers, and the one that is given is the one that its solver ends at.
+inline constexpr std::size_t kLeastFittedRows = 5;
+
+// Throws std::invalid_argument: too few rows, no bus factor for the collective, no fit.
+[[nodiscard]] CurveFit fit_curve(const MeasuredCurve& curve);
+
+// Returns the curves of a table, in the order in which they first appear.  A row says its curve in
+// a column `curve`, or is of the one that its collective (column `collective` or `op`), `num_gpus`
+// and, if there is one, `type` make; further size_bytes or bytes, latency_us or time_us.  The bus
+// bandwidth is, first found: busbw_gbps_eps; busbw_gbps plus the offset; bytes / time * factor plus
+// the offset. Throws read::InputError: a missing column, a size, time or bandwidth that is not
 // positive, sizes of a curve that do not ascend.
 [[nodiscard]] std::vector<MeasuredCurve> measured_curves(const read::Table& table);
 

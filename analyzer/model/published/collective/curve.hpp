@@ -1,18 +1,20 @@
-// Time of a collective from one measured bandwidth curve: the three sections of Lin et al.
+// Time of a collective from one measured bandwidth curve, the three sections of Lin et al.; curves
+// by name; and how many bytes an uneven all-to-all is taken to move.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::model::collective {
 
-// What turns the bandwidth that an application sees (bytes / time) into the one that the links
-// carry, as the original has it; empty where it ends with a KeyError (gather, scatter, broadcast,
-// sendrecv).  Words as PARAM writes them: "all_reduce", "all_to_allv".
-[[nodiscard]] std::optional<double> original_bus_factor(std::string_view collective, double ranks);
-
-// The same for all collectives of nccl-tests (doc/PERFORMANCE.md there): what `busbw` means in its
-// logs.  Empty for an unknown word.
+// Returns the factor between the bandwidth that an application sees (bytes / time) and the one that
+// the links carry, as the original has it; empty where it ends with a KeyError (gather, scatter,
+// broadcast, sendrecv).  Words as PARAM writes them: "all_reduce", "all_to_allv".
 [[nodiscard]] std::optional<double> bus_factor(std::string_view collective, double ranks);
 
 // log10 of the bus bandwidth over x = log2(bytes): height / (1 + exp(-slope * (x - centre))) +
@@ -27,18 +29,6 @@ struct Sigmoid {
 };
 
 enum class Section { kLatency, kSigmoid, kSaturated };
-
-[[nodiscard]] constexpr std::string_view section_name(Section section) {
-  switch (section) {
-    case Section::kLatency:
-      return "latency";
-    case Section::kSigmoid:
-      return "sigmoid";
-    case Section::kSaturated:
-      return "saturated";
-  }
-  return "";
-}
 
 // A curve for one collective on one number of ranks.
 //
@@ -62,5 +52,54 @@ struct Curve {
   [[nodiscard]] double bus_gb_per_s(double bytes) const;
   [[nodiscard]] double time_us(double bytes) const;
 };
+
+struct NamedCurve {
+  std::string name;        // "all_reduce_8"
+  std::string collective;  // "all_reduce"
+  std::int64_t ranks = 0;  // 0: not said
+  Curve curve;
+};
+
+// Returns the curves that were published with numbers: device memory of five GPUs ("dram_V100" ...)
+// and collectives on V100s ("v100_all_reduce_8" ...).
+[[nodiscard]] std::span<const NamedCurve> published_curves();
+// Returns the curve of a GPU's device memory: "A100", "V100", "GV100", "Xp" or "P100".
+[[nodiscard]] const Curve& memory_curve(std::string_view gpu);
+
+// From a table with the columns curve, mul_factor, ln_p, sats_p, max_bw, overhead_us, L, x0, k, b
+// and, if they are there, collective and num_gpus; or from parameters that `prof-model fit` wrote.
+// Throws read::InputError with file and line; rows that lack numbers (a fit that failed) are left
+// out and named in `warnings`.
+[[nodiscard]] std::vector<NamedCurve> read_curves(const std::filesystem::path& file,
+                                                  std::vector<std::string>& warnings);
+
+// Returns the text of a parameter file that read_curves() reads.  It was fitted on `rows` rows.
+[[nodiscard]] std::string curves_text(std::span<const NamedCurve> curves, std::string_view machine,
+                                      std::int64_t rows);
+
+// A batch, the tables on each rank and the elements of a row: "4096,11-19-15-20,32".
+struct EmbeddingExchange {
+  std::int64_t batch = 0;  // of all ranks together
+  std::vector<std::int64_t> tables;
+  std::int64_t dim = 0;
+};
+
+// Throws std::invalid_argument with what was expected.
+[[nodiscard]] EmbeddingExchange parse_exchange(std::string_view text);
+
+// Bytes in fp32, b = floor(batch / ranks) samples a rank, S tables in all:
+//   sum          b * S * dim * 4
+//   max_of_max   b * dim * 4 * max over ranks of max(S - t, t * (ranks - 1))     received, or sent
+//   max_of_sum   b * dim * 4 * max over ranks of ((S - t) + t * (ranks - 1))     both
+// `ranks` is the configured number; the tables may be given for fewer or more, as in the original.
+// Source: ml_perf_model at 5b2522a, notebook comm_bench.
+struct ExchangeBytes {
+  double sum = 0.0;
+  double max_of_max = 0.0;
+  double max_of_sum = 0.0;
+};
+
+// Throws std::invalid_argument if ranks < 1.
+[[nodiscard]] ExchangeBytes exchange_bytes(const EmbeddingExchange& exchange, std::int64_t ranks);
 
 }  // namespace inline_prof::model::collective

@@ -1,4 +1,4 @@
-#include "model/published/dlrm/event_tree.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 
 #include <fmt/format.h>
 
@@ -126,7 +126,7 @@ void add_nodes(const read::Trace& trace, const Events& events, EventTree& tree) 
     }
     OpenEvents& own = threads[thread_of(*event)];
     NodeId parent = own.around(tree.nodes, *event);
-    // What autograd's threads do belongs to the call of the main thread that waits for them.
+    // The work of autograd's threads belongs to the call of the main thread that waits for them.
     if (parent == kNoNode) parent = threads[main].around(tree.nodes, *event);
     const NodeId node = tree.nodes.size();
     tree.nodes.push_back({event, parent, {}});
@@ -154,6 +154,12 @@ void add_operators(EventTree& tree) {
 }
 
 }  // namespace
+
+const TraceEvent* EventTree::kernel_of(NodeId call) const {
+  const auto& correlation = event(call).correlation;
+  const auto kernel = correlation ? kernels.find(*correlation) : kernels.end();
+  return kernel == kernels.end() ? nullptr : kernel->second;
+}
 
 EventTree event_tree(const read::Trace& trace, std::size_t iterations) {
   Events events = chosen_events(trace, iterations);

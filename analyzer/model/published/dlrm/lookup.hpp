@@ -1,9 +1,13 @@
-// Embedding look-ups as the DLRM models of 2021 see them: 4-byte elements, all tables of one size,
-// the indices spread evenly.  Formulas, symbols and sources: docs/models/embedding_published.md.
+// Embedding look-ups as the DLRM models see them: 4-byte elements, all tables of one size, the
+// indices spread evenly.  Formulas, symbols and sources: docs/models/embedding_published.md.
 #pragma once
 
+#include "model/model.hpp"
+
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace inline_prof::model {
@@ -18,8 +22,8 @@ struct LookupShape {
   bool keeps_indices_in_shared_memory = false;
 };
 
-// What the GPU can do.  GB are 1e9 bytes; the throughput is compared with multiply-adds counted as
-// one operation.
+// The GPU's rates and sizes.  GB are 1e9 bytes; the throughput is compared with multiply-adds
+// counted as one operation.
 struct LookupMachine {
   double dram_gb_per_s = 0.0;
   double l2_gb_per_s = 0.0;
@@ -27,6 +31,19 @@ struct LookupMachine {
   std::int64_t l2_bytes = 0;
   std::int64_t sm_count = 0;
 };
+
+// The columns of a shape, in its order.  Beyond these ranges a product of them would leave 64-bit
+// integers, or a hit rate take seconds.
+inline constexpr std::array<Column, 7> kLookupColumns{{
+    {"batch_size", "", ColumnKind::kInteger, 1, 1e8, true, "samples"},
+    {"num_embeddings", "", ColumnKind::kInteger, 1, 1e12, true, "rows of a table"},
+    {"num_tables", "", ColumnKind::kInteger, 1, 1e6, true, "tables"},
+    {"bag_size", "", ColumnKind::kInteger, 0, 1e6, true, "rows that a sample reads of a table"},
+    {"embedding_dim", "", ColumnKind::kInteger, 1, 65536, true, "elements of a row, 4 bytes each"},
+    {"rows_per_block", "", ColumnKind::kInteger, 1, 1024, true,
+     "samples that a thread block works on"},
+    {"shmem", "", ColumnKind::kFlag, 0, 1, true, "indices are kept in shared memory"},
+}};
 
 struct LookupForward {
   std::int64_t tables_at_once = 0;  // worked on at the same time
@@ -57,21 +74,47 @@ struct LookupBackward {
 [[nodiscard]] double lookup_backward_rowwise_adagrad_us(const LookupShape& shape,
                                                         const LookupMachine& machine);
 
-// x / y, rounded up; both are positive.
+// Returns x / y, rounded up; both are positive.
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) {
   return (x + y - 1) / y;
 }
-// x / y, rounded down also for negative x, as Python's // does; C++ rounds towards 0.
+// Returns x / y, rounded down also for negative x, as Python's // does; C++ rounds towards 0.
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t x, std::int64_t y) {
   return x / y - (x % y < 0 ? 1 : 0);
 }
-// What `bytes` cost in DRAM and L2, which move sectors of 32 bytes.
+// Returns `bytes` rounded up to sectors of 32 bytes, which DRAM and L2 move.
 [[nodiscard]] constexpr std::int64_t in_sectors(std::int64_t bytes) {
   return 32 * ceil_div(bytes, 32);
 }
 
-// prod over i < terms of (cached - i) / (rows - i): how likely `terms` different rows are all among
-// the cached ones.  Needs terms <= rows.
+// Returns prod over i < terms of (cached - i) / (rows - i): how likely `terms` different rows are
+// all among the cached ones.  Needs terms <= rows.
 [[nodiscard]] double all_cached(std::int64_t cached, std::int64_t rows, std::int64_t terms);
+
+// The models of 2022 to 2024, with the GPUs that their authors measured.  All values as published.
+// L2 bandwidth by size is known of the V100 only and used for all.
+struct LookupGpu {
+  std::string_view name;
+  double throughput_gflops, dram_gb_per_s, l2_gb_per_s;
+  std::int64_t sm_count, l2_bytes, shared_bytes_per_sm;
+};
+
+// Returns null if there is none of this name.
+[[nodiscard]] const LookupGpu* find_lookup_gpu(std::string_view name);
+[[nodiscard]] std::string lookup_gpu_names();  // "A100, V100, ..."
+
+// `rows_per_block` of the shape: 0 for FBGEMM's kernels, which choose it themselves.
+struct LookupV2 {
+  std::int64_t cached_rows = 0;
+  double unused_row = 0.0;  // probability that a row of a table is never read
+  double forward_us = 0.0;  // by the chance of a hit; the model's answer
+  bool forward_by_l2 = false;
+  double forward_simple_us = 0.0;
+  double backward_sgd_simple_us = 0.0;
+  std::optional<double> backward_sgd_us;  // empty where it divides by 0: fewer rows than the bag
+};
+
+// Needs bag > 0.
+[[nodiscard]] LookupV2 lookup_v2(const LookupShape& shape, const LookupGpu& gpu);
 
 }  // namespace inline_prof::model

@@ -1,7 +1,5 @@
-#include "model/published/dlrm/operators.hpp"
-
-#include "model/published/dlrm/overheads.hpp"
-#include "model/published/dlrm/shape_columns.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
+#include "model/published/models.hpp"
 
 #include <fmt/format.h>
 
@@ -101,12 +99,10 @@ struct LaunchedKernels {
 LaunchedKernels launched_kernels(const EventTree& tree, NodeId op) {
   LaunchedKernels result;
   for (const NodeId node : launches_of(tree, op)) {
-    const TraceEvent& call = tree.event(node);
-    const auto kernel =
-        call.correlation ? tree.kernels.find(*call.correlation) : tree.kernels.end();
-    if (kernel == tree.kernels.end() || call.name != "cudaLaunchKernel") continue;
-    if (result.first_name.empty()) result.first_name = kernel->second->name;
-    if (kernel->second->block.size() > 1) result.last_block_y = kernel->second->block[1];
+    const TraceEvent* kernel = tree.kernel_of(node);
+    if (kernel == nullptr || tree.event(node).name != "cudaLaunchKernel") continue;
+    if (result.first_name.empty()) result.first_name = kernel->name;
+    if (kernel->block.size() > 1) result.last_block_y = kernel->block[1];
   }
   if (result.first_name.empty()) {
     throw MissingSize{fmt::format("kernel of {}", tree.event(op).name)};
@@ -138,33 +134,53 @@ std::int64_t quotient(std::int64_t whole, std::int64_t part) {
   return whole / part;
 }
 
-// The ranges of the models' columns (shape_columns.hpp): a trace may hold any number.
+// A trace may hold any number.
 void check(const LookupShape& shape) {
-  const auto fits = [](std::int64_t size, const Column& column) {
-    const auto value = static_cast<double>(size);
-    return value >= column.least && value <= column.most;
-  };
-  if (!fits(shape.batch, columns::kBatch) || !fits(shape.rows, columns::kRows) ||
-      !fits(shape.tables, columns::kTables) || !fits(shape.bag, columns::kBag) ||
-      !fits(shape.dim, columns::kDim) || !fits(shape.rows_per_block, columns::kRowsPerBlock)) {
-    throw MissingSize{"look-up sizes that can be"};
+  const std::array sizes{shape.batch, shape.rows, shape.tables,
+                         shape.bag,   shape.dim,  shape.rows_per_block};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto value = static_cast<double>(sizes[i]);
+    if (value < kLookupColumns[i].least || value > kLookupColumns[i].most) {
+      throw MissingSize{"look-up sizes that can be"};
+    }
   }
+}
+
+// A size as the place-th one of the first input of a child.
+struct ChildSize {
+  std::size_t child;
+  std::size_t place;
+};
+
+// The places of a look-up's sizes, below its children of one name.
+struct LookupSizes {
+  const char* children;
+  ChildSize tables, all_rows, dim, offsets;
+};
+constexpr LookupSizes kForwardSizes{"output_nr", {1, 0}, {0, 0}, {0, 1}, {3, 0}};
+constexpr LookupSizes kBackwardSizes{"size", {0, 0}, {1, 0}, {1, 1}, {2, 0}};
+
+// All but the bag.
+LookupShape lookup_shape(const EventTree& tree, NodeId op, const LookupSizes& sizes,
+                         const LaunchedKernels& launched) {
+  const auto at = [&](const ChildSize& size) {
+    return size_at(child_at(tree, op, sizes.children, size.child), 0, size.place);
+  };
+  LookupShape shape;
+  shape.tables = at(sizes.tables);
+  shape.rows = quotient(at(sizes.all_rows), shape.tables);
+  shape.dim = at(sizes.dim);
+  shape.batch = quotient(at(sizes.offsets) - 1, shape.tables);
+  shape.rows_per_block = launched.last_block_y;
+  shape.keeps_indices_in_shared_memory = names_shared_memory(launched.first_name);
+  return shape;
 }
 
 void add_lookup(const EventTree& tree, NodeId op, const OperatorModels& models,
                 OperatorKernels& kernels) {
-  const auto size = [&](std::size_t child, std::size_t place) {
-    return size_at(child_at(tree, op, "output_nr", child), 0, place);
-  };
-  const LaunchedKernels launched = launched_kernels(tree, op);
-  LookupShape shape;
-  shape.tables = size(1, 0);
-  shape.rows = quotient(size(0, 0), shape.tables);
-  shape.dim = size(0, 1);
-  shape.batch = quotient(size(3, 0) - 1, shape.tables);
-  shape.bag = size(2, 0) / shape.batch / shape.tables;
-  shape.rows_per_block = launched.last_block_y;
-  shape.keeps_indices_in_shared_memory = names_shared_memory(launched.first_name);
+  LookupShape shape = lookup_shape(tree, op, kForwardSizes, launched_kernels(tree, op));
+  shape.bag =
+      size_at(child_at(tree, op, kForwardSizes.children, 2), 0, 0) / shape.batch / shape.tables;
   check(shape);
   const auto result = lookup_forward(shape, models.machine);
   if (!result) {
@@ -177,18 +193,9 @@ void add_lookup(const EventTree& tree, NodeId op, const OperatorModels& models,
 
 void add_lookup_backward(const EventTree& tree, NodeId op, const OperatorModels& models,
                          OperatorKernels& kernels) {
-  const auto size = [&](std::size_t child, std::size_t place) {
-    return size_at(child_at(tree, op, "size", child), 0, place);
-  };
   const LaunchedKernels launched = launched_kernels(tree, op);
-  LookupShape shape;
-  shape.tables = size(0, 0);
-  shape.rows = quotient(size(1, 0), shape.tables);
-  shape.dim = size(1, 1);
-  shape.batch = quotient(size(2, 0) - 1, shape.tables);
+  LookupShape shape = lookup_shape(tree, op, kBackwardSizes, launched);
   shape.bag = kBackwardBag;
-  shape.rows_per_block = launched.last_block_y;
-  shape.keeps_indices_in_shared_memory = names_shared_memory(launched.first_name);
   check(shape);
   if (launched.first_name.find("sgd") != std::string::npos) {
     const LookupBackward result = lookup_backward_sgd(shape, models.machine);

@@ -1,6 +1,5 @@
-#include "model/published/dlrm/overheads.hpp"
-
 #include "base/error_metrics.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,11 @@ namespace {
 
 using read::TraceEvent;
 using read::TraceKind;
+
+// Times that the profiler itself adds, in microseconds.
+constexpr double kHostEventUs = 2.0;
+constexpr double kGpuEventUs = 4.0;
+constexpr double kLaunchUs = 10.0;
 
 constexpr const char* kSynchronize = "cudaStreamSynchronize";
 constexpr const char* kCopyOperator = "aten::to";
@@ -75,7 +79,7 @@ double recording_us(std::size_t events) {
   return kHostEventUs * static_cast<double>(events);
 }
 
-// What an operator lies in; annotations are only remarks.
+// Returns the event that an operator lies in, annotations aside.
 NodeId container(const EventTree& tree, NodeId op) {
   NodeId node = tree.nodes[op].parent;
   while (node != kNoNode && tree.event(node).kind == TraceKind::kAnnotation)

@@ -1,8 +1,14 @@
 #include "model/published/dlrm/product_table.hpp"
 
-#include "model/published/dlrm/shape_columns.hpp"
+#include "model/published/models.hpp"
+#include "model/row_reader.hpp"
+#include "read/table.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -26,7 +32,7 @@ double bytes_of(const ProductShape& shape) {
   return 4.0 * real(b) * (real(m) * real(k) + real(k) * real(n) + real(m) * real(n));
 }
 
-// Where a size lies between those of the table.
+// The sizes of the table around a size.
 struct Limits {
   int64_t low = -1;   // -1: below all of them
   int64_t high = -1;  // -1: above all of them
@@ -183,6 +189,178 @@ ProductPrediction ProductTable::predict(const ProductShape& shape,
   result.by_memory = memory_us > compute_us;
   result.time_us = std::max(compute_us, memory_us);
   return result;
+}
+
+namespace {
+
+constexpr double kMostSize = 1e6;  // the product of four of them is below the largest double
+constexpr const char* kPrefixSetting = "kernel_prefix";
+
+constexpr Column size_column(std::string_view name, std::string_view meaning) {
+  return {name, "", ColumnKind::kInteger, 1, kMostSize, true, meaning};
+}
+
+constexpr Column kBatch = size_column("batch_size", "products of one call");
+constexpr Column kM = size_column("M", "rows of A and C");
+constexpr Column kN = size_column("N", "columns of B and C");
+constexpr Column kK = size_column("K", "columns of A, rows of B");
+constexpr std::array kProductInputs{columns::kDram, columns::kThroughput, kBatch, kM, kN, kK};
+
+constexpr std::array<std::string_view, 7> kParts{"n_unmatched",    "n_corners",  "effective_gflops",
+                                                 "effective_gbps", "flop_count", "dram_bytes",
+                                                 "exact_match"};
+
+// The measured table.  A row may have empty cells, and then counts for nothing.
+constexpr std::array kTableInputs{
+    columns::optional(kBatch),
+    columns::optional(kM),
+    columns::optional(kN),
+    columns::optional(kK),
+    Column{"kernel_runtime", "us", ColumnKind::kNumber, 1e-3, 1e9, false, "time of the kernel"},
+    Column{"kernel_name", "", ColumnKind::kText, 0, 0, false, "name of the kernel"}};
+
+// Both tables have the four sizes side by side; `batch` is the place of the first one.
+ProductShape shape_at(const Row& row, std::size_t batch) {
+  return {row.whole(batch), row.whole(batch + 1), row.whole(batch + 2), row.whole(batch + 3)};
+}
+
+class Fc : public Model {
+ public:
+  explicit Fc(ProductFile file)
+      : table_(std::move(file.rows)), warnings_(std::move(file.warnings)) {}
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return kProductInputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+  [[nodiscard]] std::vector<std::string> warnings() const override { return warnings_; }
+
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    const ProductPrediction result = predict_product(row);
+    if (!result.error.empty()) {
+      return RowPrediction::none(result.error,
+                                 result.error == kNoElement
+                                     ? "no measured product has those sizes that the table knows"
+                                     : "the table knows each size, but no product of all of them");
+    }
+    if (result.is_measured) {
+      RowPrediction prediction = with_time(result.time_us, "");
+      prediction.parts = {0.0, Part(), Part(), Part(), Part(), Part(), 1.0};
+      return prediction;
+    }
+    RowPrediction prediction = with_time(result.time_us, result.by_memory ? "memory" : "compute");
+    if (!prediction.time_us) return prediction;
+    prediction.parts = {static_cast<double>(result.unmatched),
+                        static_cast<double>(result.corners),
+                        result.effective.gflops,
+                        result.effective.gb_per_s,
+                        result.operations,
+                        result.bytes,
+                        0.0};
+    return prediction;
+  }
+
+  [[nodiscard]] std::string explain(const Row& row) const override {
+    const ProductPrediction result = predict_product(row);
+    if (!result.error.empty()) return Model::explain(row);
+    if (result.is_measured) return fmt::format("  time = {} us, as measured", result.time_us);
+    return fmt::format(
+        "  {} of 4 sizes stand in no row; the {} corners around them reach {} GFLOP/s, {} GB/s\n"
+        "  compute: {} multiply-adds / {} GFLOP/s = {} us\n"
+        "  memory: {} bytes / {} GB/s = {} us\n"
+        "  time = max(compute, memory) = {} us",
+        result.unmatched, result.corners, result.effective.gflops, result.effective.gb_per_s,
+        result.operations, result.effective.gflops,
+        result.operations / result.effective.gflops / 1e3, result.bytes, result.effective.gb_per_s,
+        result.bytes / result.effective.gb_per_s / 1e3, result.time_us);
+  }
+
+ private:
+  [[nodiscard]] ProductPrediction predict_product(const Row& row) const {
+    constexpr auto at = [](std::string_view name) consteval {
+      return place_of(kProductInputs, name);
+    };
+    return table_.predict(shape_at(row, at("batch_size")),
+                          {.gflops = row.number(at("peak_throughput_gflops")),
+                           .gb_per_s = row.number(at("peak_dram_bw_gbps"))});
+  }
+
+  ProductTable table_;
+  std::vector<std::string> warnings_;
+};
+
+OperationInputs fc_inputs(const Operation& operation) {
+  OperationInputs inputs;
+  const read::Op& op = operation.op;
+  inputs.add("batch_size", static_cast<double>(op.get<std::int64_t>("batch").value_or(1)));
+  inputs.add_size("M", op, "m");
+  inputs.add_size("N", op, "n");
+  inputs.add_size("K", op, "k");
+  add_machine(inputs, operation.machine);
+  if (op.get<std::string>("a_type") != "f32") inputs.reason = "the table is of products in f32";
+  return inputs;
+}
+
+}  // namespace
+
+ProductFile read_product_file(const std::filesystem::path& path, const std::string& kernel_prefix) {
+  const read::Table table = read::read_table(path);
+  for (const Column& column : kTableInputs)
+    static_cast<void>(table.require(column.name));
+  RowReader reader(table, kTableInputs);
+  constexpr auto at = [](std::string_view name) consteval {
+    return place_of(kTableInputs, name);
+  };
+
+  ProductFile file;
+  std::map<ProductShape, std::size_t> lines;
+  std::size_t incomplete = 0;
+  std::vector<std::string> repeated;
+  for (std::size_t i = 0; i < table.row_count(); ++i) {
+    const Row row = reader.read(i);
+    const std::string& kernel = row.text(at("kernel_name"));
+    if (kernel.empty() || !kernel.starts_with(kernel_prefix)) continue;
+    bool is_complete = true;
+    for (std::size_t input = 0; input < kTableInputs.size(); ++input)
+      is_complete = is_complete && row.has(input);
+    if (!is_complete) {
+      ++incomplete;
+      continue;
+    }
+    const ProductShape shape = shape_at(row, at("batch_size"));
+    const auto [place, is_new] = lines.emplace(shape, table.line(i));
+    if (!is_new)
+      repeated.push_back(fmt::format("line {} as line {}", table.line(i), place->second));
+    file.rows.push_back({shape, row.number(at("kernel_runtime"))});
+  }
+  if (file.rows.empty()) {
+    throw read::InputError(
+        fmt::format("{}: no complete row of a kernel {}*", table.label(), kernel_prefix));
+  }
+  if (incomplete > 0) {
+    file.warnings.push_back(
+        fmt::format("{}: rows with empty cells, left out: {}", table.label(), incomplete));
+  }
+  if (!repeated.empty()) {
+    file.warnings.push_back(fmt::format(
+        "{}: shapes that stand there before, whose first time counts: {} ({}{})", table.label(),
+        repeated.size(), repeated.front(), repeated.size() > 1 ? ", ..." : ""));
+  }
+  return file;
+}
+
+ModelEntry fc_entry() {
+  return {.name = "fc",
+          .summary = "matrix product of DLRM (2021): between the measured ones of a table",
+          .editions = {Edition::kPublished},
+          .inputs = kProductInputs,
+          .params = Need::kRequired,
+          .params_meaning = "CSV with batch_size, M, N, K, kernel_runtime (us), kernel_name",
+          .settings = {{kPrefixSetting, "", "use only rows whose kernel_name starts so"}},
+          .make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
+            return std::make_unique<Fc>(
+                read_product_file(options.params, setting(options, kPrefixSetting, "")));
+          },
+          .operations = {OpKind::kGemm},
+          .inputs_of = fc_inputs};
 }
 
 }  // namespace inline_prof::model

@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +21,7 @@ struct MeasuredProduct {
   double time_us = 0.0;
 };
 
-// What a GPU can do, in GFLOP/s (a multiply-add is one operation) and GB/s (1e9 bytes).
+// A GPU's rates, in GFLOP/s (a multiply-add is one operation) and GB/s (1e9 bytes).
 struct ProductPeaks {
   double gflops = 0.0;
   double gb_per_s = 0.0;
@@ -39,7 +41,7 @@ struct ProductPrediction {
 
 class ProductTable {
  public:
-  // Of several rows of one shape the first one counts.
+  // The first of several rows of one shape counts.
   explicit ProductTable(std::vector<MeasuredProduct> rows);
 
   [[nodiscard]] ProductPrediction predict(const ProductShape& shape,
@@ -71,5 +73,17 @@ class ProductTable {
   // both in the order b, m, n, k.
   std::array<Index, 16> indices_;
 };
+
+// Measured products as a microbenchmark of cuBLAS prints them: batch_size, M, N, K,
+// kernel_runtime (us), kernel_name.
+struct ProductFile {
+  std::vector<MeasuredProduct> rows;
+  std::vector<std::string> warnings;  // what was left out, a sentence each
+};
+
+// Only rows whose kernel name starts with `kernel_prefix`; rows with an empty cell are left out, as
+// by the original.  Throws read::InputError, also where no row is left.
+[[nodiscard]] ProductFile read_product_file(const std::filesystem::path& file,
+                                            const std::string& kernel_prefix);
 
 }  // namespace inline_prof::model

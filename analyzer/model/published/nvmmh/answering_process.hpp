@@ -19,10 +19,10 @@ class AnsweringProcess {
   AnsweringProcess(const AnsweringProcess&) = delete;
   AnsweringProcess& operator=(const AnsweringProcess&) = delete;
 
-  // The next line; empty once it has ended, or kept us waiting for too long.
+  // Returns the next line; empty once it has ended, or kept us waiting for too long.
   [[nodiscard]] std::optional<std::string> answer();
   [[nodiscard]] std::optional<std::string> ask(std::string_view line);
-  // Why there is no answer: "ended by signal 11".
+  // Returns why there is no answer: "ended by signal 11".
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
 
  private:

@@ -59,7 +59,7 @@ def estimate(package, heuristics, line):
 
 
 def main():
-    # What the package prints is no answer.
+    # Keep what the package prints away from the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

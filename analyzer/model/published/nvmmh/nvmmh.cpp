@@ -1,6 +1,6 @@
-#include "model/published/nvmmh/nvmmh.hpp"
-
+#include "model/published/models.hpp"
 #include "model/published/nvmmh/answering_process.hpp"
+#include "model/row_reader.hpp"
 #include "nvmmh_estimates.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -33,19 +33,6 @@ constexpr double kMost = 1 << 24;  // larger ones are bytes, not elements
 // To load Python and the package on a busy machine takes seconds, an estimate far less.
 constexpr std::chrono::seconds kPatience{60};
 
-enum Input : std::size_t {
-  kM,
-  kN,
-  kK,
-  kBatch,
-  kAType,
-  kBType,
-  kCType,
-  kComputeType,
-  kTransA,
-  kTransB
-};
-
 constexpr std::array<Column, 10> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, kMost, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, kMost, true, "columns of C"},
@@ -65,59 +52,27 @@ constexpr std::array<Setting, 2> kSettings{{
     {"target", "generic", "whose kernels: generic, cutlass, cutlass3, triton or nvfuser"},
 }};
 
-struct Product {
-  double m = 0, n = 0, k = 0, batch = 1;
-  std::string a_type, b_type, c_type, compute_type;
-  bool trans_a = false, trans_b = false;
-};
-
-std::string usual_compute_type(const std::string& a_type) {
-  return a_type == "f64" ? "f64" : "f32";
-}
-
-Product product_of(const Row& row) {
-  const auto text_or = [&](std::size_t input, const std::string& otherwise) {
-    return row.has(input) ? row.text(input) : otherwise;
-  };
-  const auto flag = [&](std::size_t input) { return row.has(input) && row.flag(input); };
-  const std::string a_type = row.text(kAType);
-  return {.m = row.number(kM),
-          .n = row.number(kN),
-          .k = row.number(kK),
-          .batch = row.number_or(kBatch, 1),
-          .a_type = a_type,
-          .b_type = text_or(kBType, a_type),
-          .c_type = text_or(kCType, a_type.starts_with("f8") ? "bf16" : a_type),
-          .compute_type = text_or(kComputeType, usual_compute_type(a_type)),
-          .trans_a = flag(kTransA),
-          .trans_b = flag(kTransB)};
+consteval std::size_t at(std::string_view name) {
+  return place_of(kInputs, name);
 }
 
 bool is_true(const read::Op& op, std::string_view name) {
   return op.get<bool>(name).value_or(op.get<std::int64_t>(name).value_or(0) != 0);
 }
 
-std::optional<Product> product_of(const read::Op& op) {
-  const auto m = op.get<std::int64_t>("m"), n = op.get<std::int64_t>("n"),
-             k = op.get<std::int64_t>("k");
-  const auto batch = op.get<std::int64_t>("batch").value_or(1);
-  const auto a_type = op.get<std::string>("a_type"), c_type = op.get<std::string>("c_type");
-  if (op.kind != op_kind_name(OpKind::kGemm) || !m || !n || !k || !a_type || !c_type)
-    return std::nullopt;
-  for (const std::int64_t size : {*m, *n, *k, batch}) {
-    if (size < 1 || static_cast<double>(size) > kMost) return std::nullopt;
+OperationInputs inputs_of(const Operation& operation) {
+  const read::Op& op = operation.op;
+  OperationInputs inputs;
+  for (const std::string_view size : {"m", "n", "k", "batch"})
+    inputs.add_size(size, op, size);
+  for (const std::string_view type : {"a_type", "b_type", "c_type", "compute_type"})
+    inputs.add_text(type, op, type);
+  for (const std::string_view flag : {"trans_a", "trans_b"})
+    inputs.add(flag, is_true(op, flag) ? 1.0 : 0.0);
+  if (op.kind != op_kind_name(OpKind::kGemm) || !op.get<std::string>("c_type")) {
+    inputs.reason = "no matrix product into a known type";
   }
-  return Product{
-      .m = static_cast<double>(*m),
-      .n = static_cast<double>(*n),
-      .k = static_cast<double>(*k),
-      .batch = static_cast<double>(batch),
-      .a_type = *a_type,
-      .b_type = op.get<std::string>("b_type").value_or(*a_type),
-      .c_type = *c_type,
-      .compute_type = op.get<std::string>("compute_type").value_or(usual_compute_type(*a_type)),
-      .trans_a = is_true(op, "trans_a"),
-      .trans_b = is_true(op, "trans_b")};
+  return inputs;
 }
 
 // Types come from files, and a line is words.
@@ -148,21 +103,28 @@ class NvmmhModel : public Model {
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
 
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    RowPrediction prediction;
-    const Answer answer = estimate(product_of(row));
-    prediction.time_us = answer.time_us;
-    prediction.reason = answer.reason;
-    return prediction;
+    const auto text_or = [&](std::size_t input, std::string_view otherwise) {
+      return row.has(input) ? std::string_view(row.text(input)) : otherwise;
+    };
+    const std::string_view a_type = row.text(at("a_type"));
+    const std::array types{a_type, text_or(at("b_type"), a_type),
+                           text_or(at("c_type"), a_type.starts_with("f8") ? "bf16" : a_type),
+                           text_or(at("compute_type"), a_type == "f64" ? "f64" : "f32")};
+    for (const std::string_view type : types) {
+      if (!is_word(type)) return RowPrediction::none("", fmt::format("unknown type {}", type));
+    }
+    return estimate(fmt::format("{:.0f} {:.0f} {:.0f} {:.0f} {}{} {}", row.number(at("m")),
+                                row.number(at("n")), row.number(at("k")),
+                                row.number_or(at("batch"), 1), row.flag(at("trans_a")) ? 'T' : 'N',
+                                row.flag(at("trans_b")) ? 'T' : 'N', fmt::join(types, " ")));
   }
 
   [[nodiscard]] std::optional<Prediction> predict_operation(
       const Operation& operation) const override {
-    const auto product = product_of(operation.op);
-    if (!product) return std::nullopt;
-    const Answer answer = estimate(*product);
-    if (!answer.time_us) return std::nullopt;
+    const RowPrediction found = predict_inputs(*this, inputs_of(operation));
+    if (!found.time_us) return std::nullopt;
     Prediction prediction;
-    prediction.time = microseconds(*answer.time_us);
+    prediction.time = microseconds(*found.time_us);
     prediction.model = name_;
     return prediction;
   }
@@ -173,11 +135,6 @@ class NvmmhModel : public Model {
   }
 
  private:
-  struct Answer {
-    std::optional<double> time_us;
-    std::string reason;
-  };
-
   // False where this Python does not have the package.
   bool start(const std::string& python, const std::string& machine, const std::string& target) {
     process_ = std::make_unique<AnsweringProcess>(
@@ -194,35 +151,28 @@ class NvmmhModel : public Model {
         hello.starts_with(failed) ? hello.substr(failed.size()) : process_->complaint()));
   }
 
-  [[nodiscard]] Answer estimate(const Product& product) const {
-    for (const std::string* type :
-         {&product.a_type, &product.b_type, &product.c_type, &product.compute_type}) {
-      if (!is_word(*type)) return {{}, fmt::format("unknown type {}", *type)};
-    }
-    const auto answer = process_->ask(
-        fmt::format("{:.0f} {:.0f} {:.0f} {:.0f} {}{} {} {} {} {}", product.m, product.n, product.k,
-                    product.batch, product.trans_a ? 'T' : 'N', product.trans_b ? 'T' : 'N',
-                    product.a_type, product.b_type, product.c_type, product.compute_type));
-    if (!answer) return {{}, fmt::format("{} {}", name_, process_->complaint())};
+  // `problem`: a line as estimates.py reads it.
+  [[nodiscard]] RowPrediction estimate(const std::string& problem) const {
+    const auto answer = process_->ask(problem);
+    if (!answer) return RowPrediction::none("", fmt::format("{} {}", name_, process_->complaint()));
     constexpr std::string_view none = "none ", time = "time ";
-    if (answer->starts_with(none)) return {{}, answer->substr(none.size())};
+    if (answer->starts_with(none)) return RowPrediction::none("", answer->substr(none.size()));
     double seconds = 0;
     const char* end = answer->data() + answer->size();
     if (!answer->starts_with(time) ||
         std::from_chars(answer->data() + time.size(), end, seconds).ptr != end ||
         !std::isfinite(seconds) || !(seconds > 0)) {
-      return {{}, fmt::format("expected a time above 0 of {}, found {}", name_, *answer)};
+      return RowPrediction::none(
+          "", fmt::format("expected a time above 0 of {}, found {}", name_, *answer));
     }
-    return {seconds * 1e6, ""};
+    RowPrediction prediction;
+    prediction.time_us = seconds * 1e6;
+    return prediction;
   }
 
   std::unique_ptr<AnsweringProcess> process_;
   std::string name_;
 };
-
-std::unique_ptr<Model> make(const ModelOptions& options) {
-  return std::make_unique<NvmmhModel>(options);
-}
 
 }  // namespace
 
@@ -231,11 +181,15 @@ ModelEntry nvmmh_entry() {
           .summary =
               "NVIDIA's own estimate of a matrix product, by its Python package "
               "nvidia-matmul-heuristics",
-          .modes = {Mode::kCompat},
+          .editions = {Edition::kPublished},
           .inputs = kInputs,
           .machine = Need::kRequired,
           .settings = {kSettings.begin(), kSettings.end()},
-          .make = make};
+          .make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
+            return std::make_unique<NvmmhModel>(options);
+          },
+          .operations = {OpKind::kGemm},
+          .inputs_of = inputs_of};
 }
 
 }  // namespace inline_prof::model

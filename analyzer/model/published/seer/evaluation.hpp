@@ -1,13 +1,17 @@
-// How SEER is judged: by its own measures, on its own sets of tests.
+// How SEER is judged, by its own measures on its own sets of tests, and what the command line and
+// the names of files mean to it.
 #pragma once
 
+#include "model/model.hpp"
 #include "model/published/seer/predictor.hpp"
 #include "read/seer_tables.hpp"
+#include "read/table.hpp"
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace inline_prof::model::seer {
@@ -24,8 +28,9 @@ struct Errors {
   double rmspe_percent = 0.0;  // 100 sqrt(mean((p/t - 1)^2)); 0 where there are no rows
   double rmse_ms = 0.0;
 };
-[[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows);
-[[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows, KernelType type);
+// `type`: of the rows that are predicted to be of it; empty: of all.
+[[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows,
+                               std::optional<KernelType> type = std::nullopt);
 
 // Test set I, a variant: the main kernel alone, with the measured count of blocks and without the
 // kernels beside it; the variant is not guessed.
@@ -40,8 +45,8 @@ struct VariantTest {
 [[nodiscard]] VariantTest test_variant(const Predictor& predictor, std::size_t variant,
                                        std::span<const read::SeerSample> samples);
 
-// Test set I of the algorithms 4 and 5, and test set II with no algorithm given: the whole time of
-// the one, or of the fastest.  Rows without a prediction are left out.
+// Judges test set I of the algorithms 4 and 5, and test set II with no algorithm given: the whole
+// time of the one, or of the fastest.  Rows without a prediction are left out.
 [[nodiscard]] std::vector<JudgedTime> test_layers(const Predictor& predictor,
                                                   std::optional<Algorithm> algorithm,
                                                   std::span<const read::SeerTimedLayer> rows);
@@ -57,9 +62,28 @@ struct PickErrors {
 [[nodiscard]] PickErrors test_picks(const Predictor& predictor,
                                     std::span<const read::SeerPickRow> rows, PickRule rule);
 
-// How many layers of a network run compute-bound, DRAM-bound and under-utilised in the algorithm
-// that is picked.  Algorithm 4 has no type, so its layers are in none.
+// Returns how many layers of a network run compute-bound, DRAM-bound and under-utilised in the
+// algorithm that is picked.  Algorithm 4 has no type, so its layers are in none.
 [[nodiscard]] std::array<std::size_t, 3> count_types(const Predictor& predictor,
                                                      std::span<const read::SeerLayer> layers);
+
+// Returns the model that a table belongs to, "algo0_32x32": the name of its file without folder,
+// ".csv", and ".train" or ".test".
+[[nodiscard]] std::string model_of_file(const std::filesystem::path& file);
+
+// Returns the algorithm in the name of a file: 4 for "seer_algo4.csv".
+[[nodiscard]] std::optional<Algorithm> algorithm_of_file(const std::filesystem::path& file);
+
+// Without a machine, SEER's own, a Titan Xp.  The published program knows that and the Titan V:
+// throws std::invalid_argument for others in the published edition.
+[[nodiscard]] GpuChoice gpu_of(const ModelOptions& options);
+[[nodiscard]] std::string compute_capability_of(const ModelOptions& options);
+
+// SEER's tests of tables in its formats, told by the names of their files: a variant
+// ("algo0_32x32"), "algo4_16" ... "algo5", "conv-test-set-II", "Algo-pick-set", "network_..." .  Of
+// several tables of test set I the algorithms and the total too.  Empty if a table is none of
+// these. Throws read::InputError; std::invalid_argument if the parameters lack what a table needs.
+[[nodiscard]] std::optional<Judgement> judge_tables(const ModelOptions& options,
+                                                    std::span<const read::Table> tables);
 
 }  // namespace inline_prof::model::seer

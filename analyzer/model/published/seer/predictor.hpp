@@ -1,9 +1,23 @@
-// The time of a convolution for each of cuDNN's forward algorithms, and the algorithm to pick.
+// The time of a convolution for each of cuDNN's forward algorithms, the algorithm to pick, and the
+// time of other operators.
+//
+// The time of one kernel variant from what its blocks do.  For a layer with batch N, channels C, K,
+// widths Wi, Wo, filter k, stride s; L launched blocks, B that the whole GPU holds at once, and
+// G = ceil(L / B) waves of them:
+//
+//   I = f1 k^2 C + f2         FP32 instructions a block (6, 7: f1 ceil(C/8) + f2)
+//   R = tree * k^2 C          32-byte sectors read a block (6, 7: tree * C);  D = tree, written
+//   T = G (c1 B I + c2)               if the kernel's type is compute
+//       m1 L (R + D) + m2             if it is DRAM
+//       L (u1 R + u4 D) + u2 G B I + u3   if neither is used up
+//
+// The type is asked of a tree, not taken from the greatest of the three.  Milliseconds.
+//
+// Source: G. Liu, S. Wang, Y. Bao, "SEER: A Time Prediction Model for CNNs from GPU Kernel's View",
+// PACT 2021; the program Vamix/seer-performance-model at 8baae23 (2021-09-28).
 #pragma once
 
-#include "model/published/seer/block_model.hpp"
 #include "model/published/seer/parameters.hpp"
-#include "model/published/seer/variants.hpp"
 
 #include <array>
 #include <optional>
@@ -11,20 +25,59 @@
 
 namespace inline_prof::model::seer {
 
-// What the published program does where one would expect something else (docs/models/seer.md).
-struct Rules {
-  BlockCountRules blocks;
-  bool sentinel_times;         // "cannot be computed so" is a huge time, not the lack of one
-  bool keeps_titan_xp_blocks;  // B is the Titan Xp's on every GPU
+// Everything that one prediction went through, so that --explain can show it.
+struct BlockPrediction {
+  double resident_blocks = 0.0;  // B
+  double blocks = 0.0;           // L
+  double waves = 0.0;            // G
+  double tail = 0.0;             // share of B that the last wave fills, (0, 1]
+  KernelType type = KernelType::kUnknown;
+  double instructions = 0.0;         // I
+  double read_ratio = 0.0;           // what the tree of the reads says
+  double reads = 0.0;                // R
+  double writes = 0.0;               // D
+  std::optional<double> compute_ms;  // absent: the type had too few rows to be fitted
+  std::optional<double> dram_ms;
+  std::optional<double> resource_ms;
+  double main_ms = 0.0;  // the one of the three that the type selects
 };
-inline constexpr Rules kPublishedRules = {
-    .blocks = {.nonfused_halves_columns = true, .winograd_tiles_input = true},
-    .sentinel_times = true,
-    .keeps_titan_xp_blocks = true};
-inline constexpr Rules kCorrectedRules = {
-    .blocks = {.nonfused_halves_columns = false, .winograd_tiles_input = false},
-    .sentinel_times = false,
-    .keeps_titan_xp_blocks = false};
+
+// The coefficients and trees of one variant, looked up once.
+class BlockModel {
+ public:
+  // Keeps pointers into `parameters`.  Throws std::invalid_argument naming what is missing.
+  BlockModel(const Parameters& parameters, const Variant& variant);
+
+  // `blocks` is L and `resident_blocks` is B; both greater than 0.
+  [[nodiscard]] BlockPrediction predict(const read::SeerLayer& layer, double blocks,
+                                        double resident_blocks) const;
+
+ private:
+  const Variant* variant_;
+  const std::vector<double>* instructions_;
+  const std::vector<double>* compute_;   // null: not fitted
+  const std::vector<double>* dram_;      // null: not fitted
+  const std::vector<double>* resource_;  // null: not fitted
+  const std::vector<double>* any_;       // null: the parameters have no such set
+  const Tree* type_;
+  const Tree* reads_;
+  const Tree* writes_;
+};
+
+// 0, 1 or 2, as a tree answers.  Throws std::invalid_argument for anything else.
+[[nodiscard]] KernelType type_from_class(double value);
+
+// Returns I from the coefficients of one variant; the variable that f1 is multiplied with is k^2 C,
+// or ceil(C/8) for the Winograd algorithms.
+[[nodiscard]] double instruction_variable(Algorithm algorithm, const read::SeerLayer& layer);
+
+// Returns the scale of the tree of the reads, which answers R over this: k^2 C, or C for the
+// Winograd algorithms.
+[[nodiscard]] double read_scale(Algorithm algorithm, const read::SeerLayer& layer);
+
+// Returns the features of the trees, in the order of tree_features(): the first 6 are those of the
+// layer, the 7th is L.
+[[nodiscard]] std::array<double, 10> traffic_features(const read::SeerLayer& layer, double blocks);
 
 // The published program's times for what cannot be computed, in milliseconds.
 inline constexpr double kNoFftMs = 10000.0;      // 4 and 5; a variant that a Titan V has not
@@ -65,12 +118,12 @@ class Predictor {
                                             const read::SeerLayer& layer) const;
   [[nodiscard]] Pick pick(const read::SeerLayer& layer) const;
 
-  // The main kernel of one variant, of which so many blocks were launched (predict() takes the
-  // count from the tiles).  Throws std::invalid_argument as predict().
+  // Returns the main kernel of one variant, of which so many blocks were launched (predict() takes
+  // the count from the tiles).  Throws std::invalid_argument as predict().
   [[nodiscard]] BlockPrediction main_kernel(std::size_t variant, const read::SeerLayer& layer,
                                             double blocks) const;
   [[nodiscard]] double blocks_of(std::size_t variant, const read::SeerLayer& layer) const;
-  // The kernels that algorithms 2 and 7 run beside the main one; 0 for the others.
+  // Returns the kernels that algorithms 2 and 7 run beside the main one; 0 for the others.
   [[nodiscard]] double helpers_ms(std::size_t variant, const read::SeerLayer& layer) const;
 
  private:
@@ -81,10 +134,6 @@ class Predictor {
   [[nodiscard]] AlgorithmPrediction not_computed(double sentinel_ms, std::string reason) const;
   [[nodiscard]] std::size_t pick_variant(Algorithm algorithm, const read::SeerLayer& layer) const;
   [[nodiscard]] const BlockModel& block_model(std::size_t variant) const;
-  [[nodiscard]] const std::vector<double>& coefficients(std::string_view model,
-                                                        std::string_view kind,
-                                                        std::size_t count) const;
-  [[nodiscard]] const Tree& tree(std::string_view name) const;
   [[nodiscard]] double resident_blocks(const Variant& variant) const;
 
   const Parameters* parameters_;
@@ -93,5 +142,12 @@ class Predictor {
   std::array<std::optional<BlockModel>, kVariants.size()> block_models_;
   std::array<std::string, kVariants.size()> missing_;  // why there is no block model
 };
+
+// Returns milliseconds.  `forward_ms` is asked for by the gradients only.
+// Throws std::invalid_argument if the parameters lack the operator's, or a gradient has no forward
+// time.
+[[nodiscard]] double predict_operator(const Parameters& parameters, const OperatorEntry& entry,
+                                      const read::SeerLayer& layer,
+                                      std::optional<double> forward_ms = std::nullopt);
 
 }  // namespace inline_prof::model::seer

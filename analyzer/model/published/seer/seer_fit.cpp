@@ -1,14 +1,15 @@
 #include "model/published/seer/seer_fit.hpp"
 
-#include "model/published/seer/block_model.hpp"
-#include "model/published/seer/operators.hpp"
-#include "model/published/seer/seer_tree_fit.hpp"
+#include "model/published/seer/evaluation.hpp"
+#include "read/parameters.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 namespace inline_prof::fit {
 namespace {
@@ -37,53 +38,8 @@ constexpr std::array<OperatorTable, 5> kOperatorTables = {{{"maxpool", 2},
                                                            {"conv_grad", 6}}};
 
 bool is_timed_table(std::string_view model) {
-  if (model == "algo5" || model == kFftTilingTypes || model == "algo2_pre") return true;
-  for (const std::int64_t width : seer::kFftWidths) {
-    if (model == fmt::format("algo4_{}", width)) return true;
-  }
-  if (!model.starts_with("algo7_") || !model.ends_with("_pre")) return false;
-  model.remove_suffix(4);
-  return seer::find_variant(model) != seer::kNoVariant;
-}
-
-class Fitter {
- public:
-  explicit Fitter(const SeerFitOptions& options) : options_(options) {}
-
-  void fit_variant(const std::string& name, std::vector<SeerSample> samples);
-  void fit_variant_tree(std::size_t algorithm, const SeerTables& tables);
-  void fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows);
-  void fit_operator(const std::string& table, const std::vector<read::SeerOperatorRow>& rows);
-
-  SeerFit take() { return std::move(fit_); }
-
- private:
-  void fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
-                        const std::vector<LinearSample>& samples);
-  void fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples, TreeKind kind);
-  void fit_types(const std::string& name, const std::vector<SeerSample>& samples);
-
-  SeerFitOptions options_;
-  SeerFit fit_;
-};
-
-void Fitter::fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
-                              const std::vector<LinearSample>& samples) {
-  auto& coefficients = fit_.parameters.coefficients[{model, std::string(kind)}];
-  if (samples.empty()) {
-    coefficients.assign(count, 1.0);
-    fit_.quality.push_back({model, std::string(kind), 0, 0.0});
-    return;
-  }
-  const RelativeFit fit = fit_relative(samples, options_.sign);
-  coefficients = fit.coefficients;
-  fit_.quality.push_back({model, std::string(kind), samples.size(), fit.rmspe});
-}
-
-void Fitter::fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples,
-                          TreeKind kind) {
-  const TreeOptions options = options_.tunes_trees ? tune_tree(samples, kind) : TreeOptions{};
-  fit_.parameters.trees[name] = fit_tree(samples, kind, options);
+  return model == kFftTilingTypes || seer::coefficient_count(model, "pre") > 0 ||
+         (model.starts_with("algo") && seer::coefficient_count(model, "poly") > 0);
 }
 
 std::vector<double> features_of(const SeerLayer& layer, double blocks, std::size_t count) {
@@ -91,171 +47,293 @@ std::vector<double> features_of(const SeerLayer& layer, double blocks, std::size
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-// The rows of each type, and of all of them.
-void Fitter::fit_types(const std::string& name, const std::vector<SeerSample>& samples) {
-  std::array<std::vector<LinearSample>, 3> by_type;
-  std::vector<LinearSample> any;
-  for (const SeerSample& sample : samples) {
-    const auto blocks = static_cast<double>(sample.blocks);
-    const auto resident = static_cast<double>(sample.resident_blocks);
-    const double waves = std::ceil(blocks / resident);
-    const double issued = waves * resident * (sample.fp32_instructions / blocks);  // G B I
-    const LinearSample resource{{sample.dram_reads, issued, 1.0, sample.dram_writes},
-                                sample.time_ms};
-    any.push_back(resource);
-    switch (sample.type()) {
-      case 0:
-        by_type[0].push_back({{issued, waves}, sample.time_ms});
-        break;
-      case 1:
-        by_type[1].push_back({{sample.dram_reads + sample.dram_writes, 1.0}, sample.time_ms});
-        break;
-      default:
-        by_type[2].push_back(resource);
-    }
-  }
+class Fitter {
+ public:
+  explicit Fitter(const SeerFitOptions& options) : options_(options) {}
 
-  constexpr std::array<std::string_view, 3> kinds = {"compute", "dram", "resource"};
-  constexpr std::array<std::size_t, 3> counts = {2, 2, 4};
-  bool needs_any = false;
-  for (std::size_t type = 0; type < kinds.size(); ++type) {
-    const bool is_sparse = by_type[type].size() < counts[type] + 2;
-    if (is_sparse && !options_.keeps_sparse_types) {
-      needs_any = true;
-    } else {
-      fit_coefficients(name, kinds[type], counts[type], by_type[type]);
-    }
-  }
-  if (needs_any) fit_coefficients(name, "any", 4, any);
-}
-
-void Fitter::fit_variant(const std::string& name, std::vector<SeerSample> samples) {
-  const seer::Variant& variant = seer::kVariants[seer::find_variant(name)];
-  if (name == "algo1_128x32") {
-    // This one table has narrower layers than cuDNN computes; prediction pads all of algorithm 1.
-    for (SeerSample& sample : samples) {
-      sample.layer.out_channels = std::max<std::int64_t>(sample.layer.out_channels, 32);
-    }
-  }
-  const std::size_t traffic_count = seer::is_winograd(variant.algorithm) ? 6 : 10;
-  std::vector<LinearSample> instructions;
-  std::vector<TreeSample> types;
-  std::vector<TreeSample> reads;
-  std::vector<TreeSample> writes;
-  for (const SeerSample& sample : samples) {
-    const auto blocks = static_cast<double>(sample.blocks);
-    if (sample.fp32_instructions > 0) {
-      instructions.push_back({{seer::instruction_variable(variant.algorithm, sample.layer), 1.0},
-                              sample.fp32_instructions / blocks});
-    }
-    types.push_back({features_of(sample.layer, blocks, 7), static_cast<double>(sample.type())});
-    const auto features = features_of(sample.layer, blocks, traffic_count);
-    const double scale = seer::read_scale(variant.algorithm, sample.layer);
-    reads.push_back({features, sample.dram_reads / blocks / scale});
-    writes.push_back({features, sample.dram_writes / blocks});
-  }
-  fit_coefficients(name, "flop", 2, instructions);
-  fit_types(name, samples);
-  fit_one_tree(fmt::format("ctree_{}", name), types, TreeKind::kClass);
-  fit_one_tree(fmt::format("rtree_dread_{}", name), reads, TreeKind::kRegression);
-  fit_one_tree(fmt::format("rtree_dwrite_{}", name), writes, TreeKind::kRegression);
-}
-
-// Which variant cuDNN runs: learnt from which table a layer stands in.
-void Fitter::fit_variant_tree(std::size_t algorithm, const SeerTables& tables) {
-  const auto which = static_cast<seer::Algorithm>(algorithm);
-  std::vector<TreeSample> samples;
-  std::vector<double> classes;
-  for (const std::int64_t filter_width : {3, 5}) {
-    const seer::VariantRange range = seer::variants_of(which, filter_width);
-    for (std::size_t i = 0; i < range.size; ++i) {
-      const auto found = tables.variants.find(seer::kVariants[range.index[i]].name);
-      if (found == tables.variants.end() || found->second.empty()) continue;
-      const auto answer = static_cast<double>(i);
-      if (std::find(classes.begin(), classes.end(), answer) == classes.end()) {
-        classes.push_back(answer);
-      }
-      for (const SeerSample& sample : found->second) {
-        samples.push_back({features_of(sample.layer, 0.0, 6), answer});
+  void fit_variant(const std::string& name, std::vector<SeerSample> samples) {
+    const seer::Variant& variant = seer::kVariants[seer::find_variant(name)];
+    if (name == "algo1_128x32") {
+      // This one table has narrower layers than cuDNN computes; prediction pads all of algorithm 1.
+      for (SeerSample& sample : samples) {
+        sample.layer.out_channels = std::max<std::int64_t>(sample.layer.out_channels, 32);
       }
     }
-    if (which != seer::Algorithm::kWinogradNonfused) break;  // one set for all filters
+    const std::size_t traffic_count = seer::is_winograd(variant.algorithm) ? 6 : 10;
+    std::vector<LinearSample> instructions;
+    std::vector<TreeSample> types;
+    std::vector<TreeSample> reads;
+    std::vector<TreeSample> writes;
+    for (const SeerSample& sample : samples) {
+      const auto blocks = static_cast<double>(sample.blocks);
+      if (sample.fp32_instructions > 0) {
+        instructions.push_back({{seer::instruction_variable(variant.algorithm, sample.layer), 1.0},
+                                sample.fp32_instructions / blocks});
+      }
+      types.push_back({features_of(sample.layer, blocks, 7), static_cast<double>(sample.type())});
+      const auto features = features_of(sample.layer, blocks, traffic_count);
+      const double scale = seer::read_scale(variant.algorithm, sample.layer);
+      reads.push_back({features, sample.dram_reads / blocks / scale});
+      writes.push_back({features, sample.dram_writes / blocks});
+    }
+    fit_coefficients(name, "flop", 2, instructions);
+    fit_types(name, samples);
+    fit_one_tree(fmt::format("ctree_{}", name), types, TreeKind::kClass);
+    fit_one_tree(fmt::format("rtree_dread_{}", name), reads, TreeKind::kRegression);
+    fit_one_tree(fmt::format("rtree_dwrite_{}", name), writes, TreeKind::kRegression);
   }
-  // One variant alone says nothing of when the others are run.
-  if (classes.size() < 2) return;
-  fit_one_tree(fmt::format("ctree_kernel_algo{}", algorithm), samples, TreeKind::kClass);
-}
 
-void Fitter::fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows) {
-  if (name == kFftTilingTypes) {
+  // Which variant cuDNN runs: learnt from which table a layer stands in.
+  void fit_variant_tree(std::size_t algorithm, const SeerTables& tables) {
+    const auto which = static_cast<seer::Algorithm>(algorithm);
     std::vector<TreeSample> samples;
-    for (const auto& row : rows) {
-      const auto all = seer::traffic_features(row.layer, 0.0);
-      samples.push_back({{all[0], all[2], all[3], all[4]}, row.value});
-    }
-    fit_one_tree("ctree_algo5", samples, TreeKind::kClass);
-    return;
-  }
-  std::vector<LinearSample> samples;
-  for (const auto& row : rows) {
-    const SeerLayer& layer = row.layer;
-    const auto n = static_cast<double>(layer.batch);
-    const auto c = static_cast<double>(layer.in_channels);
-    const auto k = static_cast<double>(layer.out_channels);
-    const auto in_width = static_cast<double>(layer.in_width);
-    const auto out_width = static_cast<double>(layer.out_width);
-    const double filter = static_cast<double>(layer.filter_width * layer.filter_width) * c;
-    std::vector<double> terms;
-    if (name == "algo2_pre") {
-      terms = {n * out_width * out_width * filter, k * filter, 1.0};
-    } else if (name.ends_with("_pre")) {
-      terms = {n * c * in_width * in_width, n * filter * k, n * k * out_width * out_width, 1.0};
-    } else {
-      terms = {c, c * k, k, 1.0};
-      if (name == "algo5") {
-        const double across =
-            std::ceil(out_width / (33.0 - static_cast<double>(layer.filter_width)));
-        for (double& term : terms) {
-          term *= across * across;
+    std::vector<double> classes;
+    for (const std::int64_t filter_width : {3, 5}) {
+      const std::vector<std::size_t> range = seer::variants_of(which, filter_width);
+      for (std::size_t i = 0; i < range.size(); ++i) {
+        const auto found = tables.variants.find(seer::kVariants[range[i]].name);
+        if (found == tables.variants.end() || found->second.empty()) continue;
+        const auto answer = static_cast<double>(i);
+        if (std::find(classes.begin(), classes.end(), answer) == classes.end()) {
+          classes.push_back(answer);
+        }
+        for (const SeerSample& sample : found->second) {
+          samples.push_back({features_of(sample.layer, 0.0, 6), answer});
         }
       }
+      if (which != seer::Algorithm::kWinogradNonfused) break;  // one set for all filters
     }
-    samples.push_back({std::move(terms), row.value});
+    // One variant alone says nothing of when the others are run.
+    if (classes.size() < 2) return;
+    fit_one_tree(fmt::format("ctree_kernel_algo{}", algorithm), samples, TreeKind::kClass);
   }
-  const std::string_view kind = name.ends_with("_pre") ? "pre" : "poly";
-  fit_coefficients(name, kind, name == "algo2_pre" ? 3 : 4, samples);
+
+  void fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows) {
+    if (name == kFftTilingTypes) {
+      std::vector<TreeSample> samples;
+      for (const auto& row : rows) {
+        const auto all = seer::traffic_features(row.layer, 0.0);
+        samples.push_back({{all[0], all[2], all[3], all[4]}, row.value});
+      }
+      fit_one_tree("ctree_algo5", samples, TreeKind::kClass);
+      return;
+    }
+    std::vector<LinearSample> samples;
+    for (const auto& row : rows) {
+      const seer::Sizes sizes(row.layer);
+      const auto& [n, c, wi, k, wo, filter, stride, volume] = sizes;
+      std::vector<double> terms{c, c * k, k, 1.0};
+      if (name == "algo2_pre") {
+        terms = {n * wo * wo * volume, k * volume, 1.0};
+      } else if (name.ends_with("_pre")) {
+        terms = {n * c * wi * wi, n * volume * k, n * k * wo * wo, 1.0};
+      } else if (name == "algo5") {
+        const double across = std::ceil(wo / (33.0 - filter));
+        for (double& term : terms)
+          term *= across * across;
+      }
+      samples.push_back({std::move(terms), row.value});
+    }
+    const std::string_view kind = name.ends_with("_pre") ? "pre" : "poly";
+    fit_coefficients(name, kind, seer::coefficient_count(name, kind), samples);
+  }
+
+  void fit_operator(const std::string& table, const std::vector<read::SeerOperatorRow>& rows) {
+    const auto fit_column = [&](std::string_view name, std::size_t column) {
+      const seer::OperatorEntry* entry = seer::find_operator(name);
+      std::vector<LinearSample> samples;
+      samples.reserve(rows.size());
+      for (const auto& row : rows) {
+        samples.push_back({seer::operator_terms(*entry, row.layer), row.values[column]});
+      }
+      fit_coefficients(std::string(name), "poly", entry->coefficient_count, samples);
+    };
+    const auto fit_ratio = [&](std::string_view name, std::size_t column) {
+      std::vector<TreeSample> samples;
+      samples.reserve(rows.size());
+      for (const auto& row : rows) {
+        samples.push_back({features_of(row.layer, 0.0, 6), row.values[column]});
+      }
+      fit_one_tree(std::string(name), samples, TreeKind::kRegression);
+    };
+    if (table == "maxpool") {
+      fit_column("maxpool", 0);
+      fit_column("maxpool_grad", 1);
+    } else if (table == "data_layout") {
+      fit_column("data_layout", 1);
+    } else if (table == "conv_grad") {
+      fit_ratio("rtree_conv_grad_input", kRatioColumn);
+      fit_ratio("rtree_conv_grad_filter", kRatioColumn + 1);
+    } else {
+      fit_column(table, 0);
+    }
+  }
+
+  SeerFit take() { return std::move(fit_); }
+
+ private:
+  void fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
+                        const std::vector<LinearSample>& samples) {
+    auto& coefficients = fit_.parameters.coefficients[{model, std::string(kind)}];
+    if (samples.empty()) {
+      coefficients.assign(count, 1.0);
+      fit_.quality.push_back({model, std::string(kind), 0, 0.0});
+      return;
+    }
+    const RelativeFit fit = fit_relative(samples, options_.sign);
+    coefficients = fit.coefficients;
+    fit_.quality.push_back({model, std::string(kind), samples.size(), fit.rmspe});
+  }
+
+  void fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples,
+                    TreeKind kind) {
+    const TreeOptions options = options_.tunes_trees ? tune_tree(samples, kind) : TreeOptions{};
+    fit_.parameters.trees[name] = fit_tree(samples, kind, options);
+  }
+
+  // The rows of each type, and of all of them.
+  void fit_types(const std::string& name, const std::vector<SeerSample>& samples) {
+    std::array<std::vector<LinearSample>, 3> by_type;
+    std::vector<LinearSample> any;
+    for (const SeerSample& sample : samples) {
+      const auto blocks = static_cast<double>(sample.blocks);
+      const auto resident = static_cast<double>(sample.resident_blocks);
+      const double waves = std::ceil(blocks / resident);
+      const double issued = waves * resident * (sample.fp32_instructions / blocks);  // G B I
+      const LinearSample resource{{sample.dram_reads, issued, 1.0, sample.dram_writes},
+                                  sample.time_ms};
+      any.push_back(resource);
+      switch (sample.type()) {
+        case 0:
+          by_type[0].push_back({{issued, waves}, sample.time_ms});
+          break;
+        case 1:
+          by_type[1].push_back({{sample.dram_reads + sample.dram_writes, 1.0}, sample.time_ms});
+          break;
+        default:
+          by_type[2].push_back(resource);
+      }
+    }
+
+    constexpr std::array<std::string_view, 3> kinds = {"compute", "dram", "resource"};
+    constexpr std::array<std::size_t, 3> counts = {2, 2, 4};
+    bool needs_any = false;
+    for (std::size_t type = 0; type < kinds.size(); ++type) {
+      const bool is_sparse = by_type[type].size() < counts[type] + 2;
+      if (is_sparse && !options_.keeps_sparse_types) {
+        needs_any = true;
+      } else {
+        fit_coefficients(name, kinds[type], counts[type], by_type[type]);
+      }
+    }
+    if (needs_any) fit_coefficients(name, "any", 4, any);
+  }
+
+  SeerFitOptions options_;
+  SeerFit fit_;
+};
+
+bool choice(const FitRequest& request, const std::string& name, std::string_view no,
+            std::string_view yes) {
+  const auto it = request.settings.find(name);
+  if (it == request.settings.end() || it->second == no) return false;
+  if (it->second == yes) return true;
+  throw std::invalid_argument(
+      fmt::format("--set {}={}: expected {} or {}", name, it->second, no, yes));
 }
 
-void Fitter::fit_operator(const std::string& table,
-                          const std::vector<read::SeerOperatorRow>& rows) {
-  const auto fit_column = [&](std::string_view name, std::size_t column) {
-    const seer::OperatorEntry* entry = seer::find_operator(name);
-    std::vector<LinearSample> samples;
-    samples.reserve(rows.size());
-    for (const auto& row : rows) {
-      samples.push_back({seer::operator_terms(entry->which, row.layer), row.values[column]});
-    }
-    fit_coefficients(std::string(name), "poly", entry->coefficient_count, samples);
-  };
-  const auto fit_ratio = [&](std::string_view name, std::size_t column) {
-    std::vector<TreeSample> samples;
-    samples.reserve(rows.size());
-    for (const auto& row : rows) {
-      samples.push_back({features_of(row.layer, 0.0, 6), row.values[column]});
-    }
-    fit_one_tree(std::string(name), samples, TreeKind::kRegression);
-  };
-  if (table == "maxpool") {
-    fit_column("maxpool", 0);
-    fit_column("maxpool_grad", 1);
-  } else if (table == "data_layout") {
-    fit_column("data_layout", 1);
-  } else if (table == "conv_grad") {
-    fit_ratio("rtree_conv_grad_input", kRatioColumn);
-    fit_ratio("rtree_conv_grad_filter", kRatioColumn + 1);
-  } else {
-    fit_column(table, 0);
+// Layers that differ in the image's size only are one group: a model that has seen one of them has
+// half seen the others.
+using Family = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+Family family_of(const read::SeerLayer& layer) {
+  return {layer.in_channels, layer.out_channels, layer.filter_width, layer.stride};
+}
+
+// Test set I of a variant on rows whose family was kept out of the fit, in five folds.
+seer::Errors cross_validate(const std::string& name, const std::vector<SeerSample>& samples,
+                            const SeerFitOptions& options, seer::Rules rules) {
+  std::map<Family, std::size_t> folds;
+  for (const SeerSample& sample : samples) {
+    folds.emplace(family_of(sample.layer), 0);
   }
+  constexpr std::size_t fold_count = 5;
+  std::size_t next = 0;
+  for (auto& [family, fold] : folds) {
+    fold = next++ % fold_count;
+  }
+  std::vector<seer::JudgedTime> judged;
+  for (std::size_t fold = 0; fold < fold_count; ++fold) {
+    SeerTables train;
+    std::vector<SeerSample> test;
+    for (const SeerSample& sample : samples) {
+      const bool is_kept = folds.at(family_of(sample.layer)) == fold;
+      (is_kept ? test : train.variants[name]).push_back(sample);
+    }
+    if (train.variants.empty() || test.empty()) continue;
+    const SeerFit fit = fit_seer(train, options);
+    const seer::Predictor predictor(fit.parameters, rules);
+    const auto rows = seer::test_variant(predictor, seer::find_variant(name), test).rows;
+    judged.insert(judged.end(), rows.begin(), rows.end());
+  }
+  return seer::errors_of(judged);
+}
+
+FitResult fit(const FitRequest& request) {
+  if (!request.boundary.empty() || !request.prior.empty() || request.points) {
+    throw std::invalid_argument("the fit of seer takes no --boundary, --prior or --points");
+  }
+  SeerFitOptions options;
+  options.keeps_sparse_types = choice(request, "sparse_types", "pooled", "published");
+  options.sign = choice(request, "sign", "any", "not_negative") ? Sign::kNotNegative : Sign::kAny;
+  options.tunes_trees = choice(request, "trees", "full", "tuned");
+  const bool splits = choice(request, "split", "none", "systematic");
+  const seer::Rules rules =
+      options.keeps_sparse_types ? seer::kPublishedRules : seer::kCorrectedRules;
+
+  SeerTables tables;
+  read::Parameters file;
+  for (const read::Table& table : request.tables) {
+    add_seer_table(tables, table, seer::model_of_file(table.label()));
+    file.trained_rows += static_cast<std::int64_t>(table.row_count());
+  }
+  std::map<std::string, std::vector<SeerSample>> kept_aside;
+  if (splits) {
+    for (auto& [name, samples] : tables.variants) {
+      SeerSplit split = split_seer_samples(std::move(samples), options.keeps_sparse_types);
+      samples = std::move(split.train);
+      kept_aside[name] = std::move(split.test);
+    }
+  }
+
+  const SeerFit fitted = fit_seer(tables, options);
+  FitResult result;
+  for (const SeerFitQuality& quality : fitted.quality) {
+    result.summary += fmt::format("{:<22} {:<9} {:>5} rows, error on them {:.2f} %\n",
+                                  quality.model, quality.kind, quality.rows, 100.0 * quality.rmspe);
+  }
+  const seer::Predictor predictor(fitted.parameters, rules);
+  for (const auto& [name, samples] : tables.variants) {
+    request.say(fmt::format("cross-validating {}", name));
+    const std::size_t variant = seer::find_variant(name);
+    const auto own = seer::errors_of(seer::test_variant(predictor, variant, samples).rows);
+    const auto unseen = cross_validate(name, samples, options, rules);
+    result.summary += fmt::format(
+        "{:<22} RMSPE {:.2f} % on its {} rows, {:.2f} % on families of layers kept out of the fit",
+        name, own.rmspe_percent, own.rows, unseen.rmspe_percent);
+    if (splits) {
+      const auto test =
+          seer::errors_of(seer::test_variant(predictor, variant, kept_aside.at(name)).rows);
+      result.summary +=
+          fmt::format(", {:.2f} % on the {} kept aside", test.rmspe_percent, test.rows);
+    }
+    result.summary += "\n";
+  }
+
+  file.model = "seer";
+  file.machine = request.machine ? request.machine->id : "";
+  file.parameters = nlohmann::json::parse(seer::seer_parameters_text(fitted.parameters));
+  result.file_text = read::parameters_text(file);
+  return result;
 }
 
 }  // namespace
@@ -333,6 +411,22 @@ SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options) {
     if (!rows.empty()) fitter.fit_operator(name, rows);
   }
   return fitter.take();
+}
+
+FitEntry seer_fit_entry() {
+  FitEntry entry;
+  entry.model = "seer";
+  entry.settings = {
+      {"sparse_types", "pooled",
+       "types with fewer rows than coefficients + 2: \"pooled\" gives the variant a model of all "
+       "its "
+       "rows, \"published\" leaves ones where there are none"},
+      {"sign", "any", "\"not_negative\" keeps all coefficients >= 0"},
+      {"trees", "full", "\"tuned\" chooses the smallest leaves by cross-validation"},
+      {"split", "none", "\"systematic\" keeps 3 rows of 10 aside, as SEER did, and judges them"}};
+  entry.needs_machine = false;
+  entry.fit = fit;
+  return entry;
 }
 
 }  // namespace inline_prof::fit

@@ -1,16 +1,54 @@
-// SEER's parameters from its tables.
+// SEER's parameters from its tables, and decision trees from samples.
 #pragma once
 
-#include "fit/relative_fit.hpp"
+#include "fit/fits.hpp"
+#include "fit/least_squares.hpp"
 #include "model/published/seer/parameters.hpp"
 #include "read/seer_tables.hpp"
 
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace inline_prof::fit {
+
+enum class TreeKind : std::uint8_t {
+  kClass,       // values are small integers >= 0; leaves answer the most frequent one
+  kRegression,  // leaves answer the mean
+};
+
+struct TreeSample {
+  std::vector<double> features;
+  double value = 0.0;
+};
+
+struct TreeOptions {
+  std::size_t max_splits = 64;
+  std::size_t min_parent_rows = 10;  // smaller nodes are leaves
+  std::size_t min_leaf_rows = 1;     // no split leaves fewer on either side
+};
+
+// A tree by CART: nodes are split in layers, breadth first, each where the impurity falls most
+// (Gini's for classes, the squared deviation for a regression).  Ties go to the first feature, then
+// to the smallest threshold, and where a layer would exceed `max_splits` to the nodes that gain
+// most. The same samples give the same tree.
+//
+// Source: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees",
+// Wadsworth, 1984; the limits and the order are those of MATLAB's fitctree and fitrtree as SEER
+// calls them.
+//
+// Throws std::invalid_argument for no samples or rows of different length.
+[[nodiscard]] model::seer::Tree fit_tree(std::span<const TreeSample> samples, TreeKind kind,
+                                         const TreeOptions& options = {});
+
+// `options` with the min_leaf_rows among 1, 2, 4 ... that predicts best in five-fold
+// cross-validation (row r is in fold r mod 5); ties go to the larger one.  SEER has a Bayesian
+// search for it whose outcome depends on the clock.
+[[nodiscard]] TreeOptions tune_tree(std::span<const TreeSample> samples, TreeKind kind,
+                                    TreeOptions options = {});
 
 // Tables by the model that they train, which is how their files are called: "algo0_32x32" ...,
 // "algo2_pre", "algo4_16" ..., "algo5", "algo5-ctree", "Other-ops-maxpool" and so on.

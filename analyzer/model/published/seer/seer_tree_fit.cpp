@@ -1,4 +1,4 @@
-#include "model/published/seer/seer_tree_fit.hpp"
+#include "model/published/seer/seer_fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ class Impurity {
     return square_sum_ - sum_ * sum_ / count_;
   }
 
-  // The most frequent class (the smallest of several), or the mean.
+  // Returns the most frequent class (the smallest of several), or the mean.
   [[nodiscard]] double answer() const {
     if (kind_ == TreeKind::kRegression) return sum_ / count_;
     const auto most = std::max_element(counts_.begin(), counts_.end());

@@ -22,7 +22,7 @@ json small_report() {
   const auto machines = model::builtin_machines();
   // The roofline alone: its numbers are easy to follow by hand.
   join::JoinOptions roofline;
-  roofline.mode = model::Mode::kCompat;
+  roofline.models = model::Models::kRoofline;
   return json::parse(json_report(join::join_profiles({profile}, machines, roofline)));
 }
 

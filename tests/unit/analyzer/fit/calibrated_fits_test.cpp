@@ -1,6 +1,6 @@
 // The fits of the improved models, on tables made from a model with known parameters.
+#include "fit/calibration_fit.hpp"
 #include "fit/fits.hpp"
-#include "fit/matern_fit.hpp"
 #include "fit/suggest.hpp"
 #include "model/calibrated/collective/collective.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
@@ -185,23 +185,6 @@ TEST(FitGemm, IsLessSureWhereItWasWrongMoreOften) {
   EXPECT_THROW(width(64), read::InputError);
 }
 
-TEST(FitGemm, FilesFromBeforeTheChoiceWasAFeatureAreRead) {
-  const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
-  auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
-  const auto time = [&] {
-    return model::CalibratedGemm(parameters, machine("h200-sxm-141gb")).time_us({64, 1024, 1024});
-  };
-  const double now = time();
-  nlohmann::json& length = parameters.residual["length"];
-  ASSERT_EQ(length.size(), 10U);
-  while (length.size() > 6)
-    length.erase(length.size() - 1);
-  parameters.parameters.erase("epilogue_overlap");
-  EXPECT_NEAR(time(), now, 0.2 * now);
-  length.erase(5);
-  EXPECT_THROW(time(), read::InputError);
-}
-
 // Kernels that the library should not have chosen: always 64 x 32, whatever the shape.
 std::string table_of_one_kernel(int rows, std::uint64_t seed) {
   const auto types = *model::gemm_types("bf16");
@@ -286,50 +269,40 @@ TEST(FitGemm, RefusesTimesThatNoGpuReaches) {
                                     "faster than the machine's peak: another unit, type or GPU."));
 }
 
-TEST(FitGemm, RefusesATableInAnotherUnit) {
+std::string memory_table(double factor) {
+  std::string text = "read_bytes,write_bytes,time_us\n";
+  for (int i = 0; i < 24; ++i) {
+    const double bytes = std::exp2(14 + 0.75 * i);  // up to 2 GB; 4 TB/s and 5 us
+    text += fmt::format("{:.0f},{:.0f},{:.5f}\n", bytes, bytes, factor * (5 + 2 * bytes / 4e6));
+  }
+  return text;
+}
+
+std::string conv_table(double factor) {
+  std::string text = "n,c,h,w,k,r,s,stride,pad,time_us\n";
+  for (int i = 1; i <= 30; ++i) {
+    text += fmt::format("{},{},28,28,{},3,3,1,1,{:.4f}\n", 8 * i, 32 * i, 64 * (1 + i % 7),
+                        factor * (30 + 10 * i * i));
+  }
+  return text;
+}
+
+TEST(Fits, RefuseATableInAnotherUnit) {
   // 2.7 us and the like: whatever the shapes, only the launches tell nanoseconds from microseconds.
   for (const double factor : {1e3, 1e-3}) {
-    EXPECT_THAT(complaint("gemm", request(gemm_table(60, factor, 7))),
-                testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us .*: another "
-                                      "unit, type or GPU."))
-        << factor;
+    for (const auto& [model, text] :
+         {std::pair("gemm", gemm_table(60, factor, 7)), std::pair("memory", memory_table(factor)),
+          std::pair("conv", conv_table(factor))}) {
+      EXPECT_THAT(complaint(model, request(text)),
+                  testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us .*: another "
+                                        "unit, type or GPU."))
+          << model << factor;
+    }
   }
+  EXPECT_THAT(complaint("memory", request(memory_table(1e3))),
+              testing::HasSubstr("us were expected, and half of all rows are as far off"));
   EXPECT_EQ(complaint("gemm", request(gemm_table(30, 20, 7))), "nothing");  // slow, but possible
-}
-
-TEST(FitMemory, RefusesATableInAnotherUnit) {
-  const auto table = [](double factor) {
-    std::string text = "read_bytes,write_bytes,time_us\n";
-    for (int i = 0; i < 24; ++i) {
-      const double bytes = std::exp2(14 + 0.75 * i);
-      text += fmt::format("{:.0f},{:.0f},{:.5f}\n", bytes, bytes, factor * (5 + 2 * bytes / 4e6));
-    }
-    return text;
-  };
-  for (const double factor : {1e3, 1e-3}) {
-    EXPECT_THAT(complaint("memory", request(table(factor))),
-                testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us where about "
-                                      ".* us were expected, and half of all rows are as far off: "
-                                      "another unit, type or GPU."))
-        << factor;
-  }
-  EXPECT_EQ(complaint("memory", request(table(10))), "nothing");
-}
-
-TEST(FitConv, RefusesATableInAnotherUnit) {
-  const auto table = [](double factor) {
-    std::string text = "n,c,h,w,k,r,s,stride,pad,time_us\n";
-    for (int i = 1; i <= 30; ++i) {
-      text += fmt::format("{},{},28,28,{},3,3,1,1,{:.4f}\n", 8 * i, 32 * i, 64 * (1 + i % 7),
-                          factor * (30 + 10 * i * i));
-    }
-    return text;
-  };
-  for (const double factor : {1e3, 1e-3}) {
-    EXPECT_THAT(complaint("conv", request(table(factor))),
-                testing::HasSubstr("another unit, type or GPU?"))
-        << factor;
-  }
+  EXPECT_EQ(complaint("memory", request(memory_table(10))), "nothing");
 }
 
 TEST(FitCollective, RefusesNanoseconds) {
@@ -350,12 +323,7 @@ TEST(FitCollective, RefusesWhatIsNoCollective) {
 }
 
 TEST(FitMemory, FindsTheBandwidth) {
-  std::string text = "read_bytes,write_bytes,time_us\n";
-  for (int i = 0; i < 24; ++i) {
-    const double bytes = std::exp2(14 + 0.75 * i);  // up to 2 GB; 4 TB/s and 5 us
-    text += fmt::format("{:.0f},{:.0f},{:.5f}\n", bytes, bytes, 5 + 2 * bytes / 4e6);
-  }
-  const auto result = find_fit("memory").fit(request(text));
+  const auto result = find_fit("memory").fit(request(memory_table(1)));
   const model::CalibratedMemory fitted(read::parse_parameters(result.file_text, "p", "memory"),
                                        machine("h200-sxm-141gb"));
   EXPECT_NEAR(fitted.predict(3e8, 3e8).estimate.time_us / (5 + 6e8 / 4e6), 1, 0.03);
@@ -381,15 +349,6 @@ TEST(FitCollective, PredictsARankCountBetweenTheMeasuredOnes) {
     EXPECT_TRUE(p->is_other_rank_count);
   }
   EXPECT_FALSE(fitted.predict(model::CollectiveKind::kAllToAll, "f16", 1e6, 2));
-
-  // Files from before the model knew of switches do not have the last parameter.
-  auto parameters = read::parse_parameters(result.file_text, "p", "collective");
-  parameters.parameters[model::kCollectiveGroups]["all_reduce f16"]["parameters"].erase(
-      model::kSwitchParameter);
-  const model::CalibratedCollectives older(parameters, "");
-  const auto p = older.predict(model::CollectiveKind::kAllReduce, "f16", 1024, 4);
-  ASSERT_TRUE(p);
-  EXPECT_NEAR(p->estimate.time_us / time(1024, 4), 1, 0.06);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "fit/dogbox.hpp"
+#include "fit/least_squares.hpp"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 Analysis two_layers(const std::vector<double>& fast_us, const std::vector<double>& slow_us) {
   JoinOptions options;
   options.machine = test::toy_machine();
-  options.mode = model::Mode::kCompat;
+  options.models = model::Models::kRoofline;
   read::Profile profile = profile_of({EventBuilder("copy", 0, 1)
                                           .layer("fast")
                                           .op(test::memory_op(500000, 500000))

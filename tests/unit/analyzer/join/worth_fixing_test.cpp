@@ -39,7 +39,7 @@ Analysis join_all(std::vector<read::Profile> profiles) {
   JoinOptions options;
   options.machine = toy_machine();
   options.event_bias.kind = BiasSetting::Kind::kOff;
-  options.mode = model::Mode::kCompat;
+  options.models = model::Models::kRoofline;
   return join_profiles(std::move(profiles), {}, options);
 }
 

@@ -1,7 +1,6 @@
 // Copies and fills, against figures worked out by hand from the machines' files.
-#include "model/copies.hpp"
-
 #include "model/machines.hpp"
+#include "model/roofline.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 namespace inline_prof::model {
 namespace {
 
-using testing::HasSubstr;
 using testing::StartsWith;
 
 const read::Machine& builtin(const std::vector<read::Machine>& machines, const std::string& id) {
@@ -75,20 +74,22 @@ TEST(BuiltinMachines, NoNameBelongsToTwo) {
 // A slip of a digit in a file shows here: tensor peaks are SMs x FLOP per clock x clock.
 TEST(BuiltinMachines, PeaksFollowFromSmCountAndClock) {
   const auto machines = builtin_machines();
-  const auto implied = [](double sms, double flop_per_clock, double mhz) {
-    return sms * flop_per_clock * mhz * 1e-6;
-  };
-  EXPECT_NEAR(builtin(machines, "a100-sxm4-40gb").peak_tflops.at("f16"), implied(108, 2048, 1410),
-              1);
-  EXPECT_NEAR(builtin(machines, "h200-sxm-141gb").peak_tflops.at("bf16"), implied(132, 4096, 1830),
-              1);
-  EXPECT_NEAR(builtin(machines, "v100-sxm2-16gb").peak_tflops.at("f16"), implied(80, 1024, 1530),
-              1);
-  EXPECT_NEAR(builtin(machines, "l40s").peak_tflops.at("f32"), implied(142, 256, 2520), 1);
-  EXPECT_NEAR(builtin(machines, "t4").peak_tflops.at("f16"), implied(40, 1024, 1590), 1);
-  EXPECT_NEAR(builtin(machines, "rtx-4090").peak_tflops.at("f16"), implied(128, 512, 2520), 1);
-  EXPECT_NEAR(builtin(machines, "gb200").peak_tflops.at("bf16"), implied(148, 8192, 2062), 5);
-  EXPECT_NEAR(builtin(machines, "mi300x").peak_tflops.at("bf16"), implied(304, 2048, 2100), 1);
+  const struct {
+    const char *machine, *type;
+    double sms, flop_per_clock, mhz, tolerance;
+  } rows[] = {{"a100-sxm4-40gb", "f16", 108, 2048, 1410, 1},
+              {"h200-sxm-141gb", "bf16", 132, 4096, 1830, 1},
+              {"v100-sxm2-16gb", "f16", 80, 1024, 1530, 1},
+              {"l40s", "f32", 142, 256, 2520, 1},
+              {"t4", "f16", 40, 1024, 1590, 1},
+              {"rtx-4090", "f16", 128, 512, 2520, 1},
+              {"gb200", "bf16", 148, 8192, 2062, 5},
+              {"mi300x", "bf16", 304, 2048, 2100, 1}};
+  for (const auto& row : rows) {
+    EXPECT_NEAR(builtin(machines, row.machine).peak_tflops.at(row.type),
+                row.sms * row.flop_per_clock * row.mhz * 1e-6, row.tolerance)
+        << row.machine;
+  }
 }
 
 TEST(ChooseMachine, TakesAnIdInAnyCase) {
@@ -111,48 +112,34 @@ TEST(ChooseMachine, TakesAFile) {
 
 TEST(MatchMachine, KnowsADeviceByNameSizeAndMemory) {
   const auto machines = builtin_machines();
-  const Match match = match_machine(h200(), machines);
-  ASSERT_NE(match.machine, nullptr) << match.reason;
-  EXPECT_EQ(match.machine->id, "h200-sxm-141gb");
-  EXPECT_EQ(match.doubt, "");
-}
-
-TEST(MatchMachine, APartOfAGpuIsNotTheGpu) {
-  const auto machines = builtin_machines();
-  read::Device slice = h200();
-  slice.sm_count = 16;
-  slice.mig = true;
-  const Match match = match_machine(slice, machines);
-  EXPECT_EQ(match.machine, nullptr);
-  EXPECT_EQ(match.reason,
-            "device 0 is \"NVIDIA H200\", but it has 16 SMs, h200-sxm-141gb has 132 (a MIG slice)");
-}
-
-TEST(MatchMachine, AnotherMemorySizeIsAnotherVariant) {
-  const auto machines = builtin_machines();
-  read::Device device = h200();
-  device.memory_bytes = std::int64_t{80} << 30;
-  EXPECT_THAT(match_machine(device, machines).reason,
-              HasSubstr("it has 80.0 GiB, h200-sxm-141gb has 141"));
-}
-
-TEST(MatchMachine, AnotherClockRaisesADoubt) {
-  const auto machines = builtin_machines();
-  read::Device device = h200();
-  device.sm_clock_khz = 1500000;
-  const Match match = match_machine(device, machines);
-  ASSERT_NE(match.machine, nullptr);
-  EXPECT_EQ(match.doubt,
-            "device 0 runs at up to 1500 MHz, the peaks of h200-sxm-141gb are for 1980 MHz");
-}
-
-TEST(MatchMachine, AnUnknownGpuIsNamed) {
-  const auto machines = builtin_machines();
-  read::Device device;
-  device.device_id = 2;
-  device.name = "NVIDIA X1";
-  EXPECT_EQ(match_machine(device, machines).reason,
-            "device 2 is \"NVIDIA X1\", which no machine file names");
+  const struct {
+    void (*change)(read::Device& device);
+    std::string machine, reason, doubt;
+  } rows[] = {
+      {[](read::Device&) {}, "h200-sxm-141gb", "", ""},
+      {[](read::Device& device) {
+         device.sm_count = 16;
+         device.mig = true;
+       },
+       "", "device 0 is \"NVIDIA H200\", but it has 16 SMs, h200-sxm-141gb has 132 (a MIG slice)",
+       ""},
+      {[](read::Device& device) { device.memory_bytes = std::int64_t{80} << 30; }, "",
+       "device 0 is \"NVIDIA H200\", but it has 80.0 GiB, h200-sxm-141gb has 141", ""},
+      {[](read::Device& device) { device.sm_clock_khz = 1500000; }, "h200-sxm-141gb", "",
+       "device 0 runs at up to 1500 MHz, the peaks of h200-sxm-141gb are for 1980 MHz"},
+      {[](read::Device& device) {
+         device.device_id = 2;
+         device.name = "NVIDIA X1";
+       },
+       "", "device 2 is \"NVIDIA X1\", which no machine file names", ""}};
+  for (const auto& [change, machine, reason, doubt] : rows) {
+    read::Device device = h200();
+    change(device);
+    const Match match = match_machine(device, machines);
+    EXPECT_EQ(match.machine == nullptr ? "" : match.machine->id, machine) << match.reason;
+    EXPECT_EQ(match.reason, reason);
+    EXPECT_EQ(match.doubt, doubt);
+  }
 }
 
 }  // namespace

@@ -17,33 +17,27 @@ SmLimits hopper() {
   return *sm_limits("9.0");
 }
 
-TEST(Occupancy, IsLimitedByThreads) {
-  // 2048 threads / 512 = 4; 32 registers * 512 = 16384 of 65536 would be 4 too.
-  const Occupancy o = resident_blocks({.threads = 512, .registers_per_thread = 16}, hopper());
-  EXPECT_EQ(o.blocks_per_sm, 4);
-  EXPECT_EQ(o.limit, OccupancyLimit::kThreads);
-}
-
-TEST(Occupancy, IsLimitedByBlocks) {
-  const Occupancy o = resident_blocks({.threads = 32, .registers_per_thread = 16}, hopper());
-  EXPECT_EQ(o.blocks_per_sm, 32);
-  EXPECT_EQ(o.limit, OccupancyLimit::kBlocks);
-}
-
-TEST(Occupancy, IsLimitedByRegisters) {
-  // 128 registers * 32 threads = 4096 a warp; a partition of 16384 holds 4 warps, the SM 16: two
-  // blocks of 8.
-  const Occupancy o = resident_blocks({.threads = 256, .registers_per_thread = 128}, hopper());
-  EXPECT_EQ(o.blocks_per_sm, 2);
-  EXPECT_EQ(o.limit, OccupancyLimit::kRegisters);
-}
-
-TEST(Occupancy, IsLimitedBySharedMemory) {
-  // 100 KiB and the driver's one of 228 KiB.
-  const Occupancy o = resident_blocks(
-      {.threads = 128, .registers_per_thread = 32, .shared_bytes = 102400}, hopper());
-  EXPECT_EQ(o.blocks_per_sm, 2);
-  EXPECT_EQ(o.limit, OccupancyLimit::kSharedMemory);
+TEST(Occupancy, IsWhatTheScarcestResourceAllows) {
+  const struct {
+    BlockResources block;
+    std::int64_t blocks;
+    OccupancyLimit limit;
+  } rows[] = {// 2048 threads / 512 = 4; 32 registers * 512 = 16384 of 65536 would be 4 too.
+              {{.threads = 512, .registers_per_thread = 16}, 4, OccupancyLimit::kThreads},
+              {{.threads = 32, .registers_per_thread = 16}, 32, OccupancyLimit::kBlocks},
+              // 128 registers * 32 threads = 4096 a warp; a partition of 16384 holds 4 warps, the
+              // SM 16: two
+              // blocks of 8.
+              {{.threads = 256, .registers_per_thread = 128}, 2, OccupancyLimit::kRegisters},
+              // 100 KiB and the driver's one of 228 KiB.
+              {{.threads = 128, .registers_per_thread = 32, .shared_bytes = 102400},
+               2,
+               OccupancyLimit::kSharedMemory}};
+  for (const auto& [block, blocks, limit] : rows) {
+    const Occupancy o = resident_blocks(block, hopper());
+    EXPECT_EQ(o.blocks_per_sm, blocks) << block.threads;
+    EXPECT_EQ(o.limit, limit) << block.threads;
+  }
 }
 
 TEST(Occupancy, IsNoneForABlockThatDoesNotFit) {

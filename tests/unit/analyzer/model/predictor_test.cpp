@@ -17,16 +17,21 @@ read::Machine machine(const std::string& id) {
   return choose_machine(id, builtin_machines());
 }
 
-read::Op product(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
-  read::Op op;
-  op.kind = "gemm";
-  op.attributes = {{"m", m},         {"n", n},         {"k", k},
-                   {"a_type", type}, {"b_type", type}, {"c_type", type}};
+read::Op op_of(const std::string& kind, std::vector<std::pair<std::string, std::int64_t>> sizes,
+               std::vector<std::pair<std::string, std::string>> words = {}) {
+  read::Op op{kind, "", {}};
+  op.attributes.assign(sizes.begin(), sizes.end());
+  op.attributes.insert(op.attributes.end(), words.begin(), words.end());
   return op;
 }
 
+read::Op product(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
+  return op_of("gemm", {{"m", m}, {"n", n}, {"k", k}},
+               {{"a_type", type}, {"b_type", type}, {"c_type", type}});
+}
+
 TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
-  const auto found = Predictor(Mode::kCalibrated)
+  const auto found = Predictor(Models::kCalibrated)
                          .predict(product(4096, 4096, 4096, "bf16"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "gemm");
@@ -42,19 +47,19 @@ TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
 }
 
 TEST(Predictor, TakesAMachineWithTheSameUnitsForAnother) {
-  const auto found = Predictor(Mode::kCalibrated)
+  const auto found = Predictor(Models::kCalibrated)
                          .predict(product(4096, 4096, 4096, "f16"), machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->parameters, "a100-sxm4-80gb bf16");
 }
 
 TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
-  const Predictor improved(Mode::kCalibrated);
+  const Predictor calibrated(Models::kCalibrated);
   const read::Machine a100 = machine("a100-sxm4-40gb");
   // 2 * 4096^3 FLOP at 19.5 TFLOP/s are 7.05 ms; 1024 blocks of 128 x 128 cover C.
   const read::Op op = product(4096, 4096, 4096, "f32");
-  const auto unknown = improved.predict(op, a100);
-  const auto known = improved.predict(op, a100, {"ampere_sgemm_128x128_tn", 1024});
+  const auto unknown = calibrated.predict(op, a100);
+  const auto known = calibrated.predict(op, a100, {"ampere_sgemm_128x128_tn", 1024});
   ASSERT_TRUE(unknown.prediction && known.prediction);
   EXPECT_EQ(unknown.prediction->parameters, "a100-sxm4-40gb f32");
   EXPECT_EQ(known.prediction->parameters, "a100-sxm4-40gb f32 kernel");
@@ -63,27 +68,27 @@ TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
     EXPECT_LT(in_microseconds(found->prediction->time), 9500);
   }
   // Blocks that the name's tile does not explain say nothing.
-  const auto other = improved.predict(op, a100, {"ampere_sgemm_128x128_tn", 1000});
+  const auto other = calibrated.predict(op, a100, {"ampere_sgemm_128x128_tn", 1000});
   EXPECT_EQ(other.prediction.value().parameters, "a100-sxm4-40gb f32");
   // A short one is mostly the timer of the measurements; tf32 is another rate.
-  EXPECT_EQ(improved.predict(product(64, 64, 64, "f32"), a100).prediction.value().model,
+  EXPECT_EQ(calibrated.predict(product(64, 64, 64, "f32"), a100).prediction.value().model,
             "roofline");
   read::Op tensor = op;
   tensor.attributes.emplace_back("compute_type", std::string("tf32"));
-  EXPECT_EQ(improved.predict(tensor, a100).prediction.value().model, "roofline");
+  EXPECT_EQ(calibrated.predict(tensor, a100).prediction.value().model, "roofline");
 }
 
 TEST(Predictor, FallsBackToTheRoofline) {
-  const Predictor improved(Mode::kCalibrated);
-  const auto wide = improved.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
+  const Predictor calibrated(Models::kCalibrated);
+  const auto wide = calibrated.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(wide.prediction);
   EXPECT_EQ(wide.prediction->model, "roofline");  // no parameters for the type
-  const auto other = improved.predict(product(512, 512, 512, "bf16"), machine("v100-sxm2-16gb"));
+  const auto other = calibrated.predict(product(512, 512, 512, "bf16"), machine("v100-sxm2-16gb"));
   EXPECT_NE(other.prediction ? other.prediction->model : "", "gemm");  // a type it does not have
 }
 
 TEST(Predictor, AGpuThatNobodyMeasuredHasAWideIntervalFromItsNearestRelative) {
-  const Predictor calibrated(Mode::kCalibrated);
+  const Predictor calibrated(Models::kCalibrated);
   const auto op = product(4096, 4096, 4096, "f16");
   const auto width = [&](const char* id) {
     const auto found = calibrated.predict(op, machine(id)).prediction.value();
@@ -101,8 +106,8 @@ TEST(Predictor, AGpuThatNobodyMeasuredHasAWideIntervalFromItsNearestRelative) {
             "a100-sxm4-80gb bf16");
 }
 
-TEST(Predictor, CompatIsTheRooflineForEverything) {
-  const auto found = Predictor(Mode::kCompat)
+TEST(Predictor, PredictsEverythingByTheRooflineIfAsked) {
+  const auto found = Predictor(Models::kRoofline)
                          .predict(product(4096, 4096, 4096, "bf16"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->model, "roofline");
@@ -110,17 +115,14 @@ TEST(Predictor, CompatIsTheRooflineForEverything) {
 }
 
 read::Op copy_of(std::int64_t bytes) {
-  read::Op op;
-  op.kind = "memory";
-  op.attributes = {{"read_bytes", bytes}, {"write_bytes", bytes}};
-  return op;
+  return op_of("memory", {{"read_bytes", bytes}, {"write_bytes", bytes}});
 }
 
 TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
-  const Predictor improved(Mode::kCalibrated);
+  const Predictor calibrated(Models::kCalibrated);
   const read::Machine a100 = machine("a100-sxm4-40gb");
   // 2 x 256 MiB at 1555 GB/s are 345 us; the table's timer launched for 30 us.
-  const auto large = improved.predict(copy_of(std::int64_t{1} << 28), a100);
+  const auto large = calibrated.predict(copy_of(std::int64_t{1} << 28), a100);
   ASSERT_TRUE(large.prediction) << large.reason;
   EXPECT_EQ(large.prediction->model, "memory");
   EXPECT_EQ(large.prediction->parameters, "a100-sxm4-40gb");
@@ -129,24 +131,21 @@ TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
   EXPECT_LT(in_microseconds(large.prediction->time), 345 / 0.75);
   ASSERT_TRUE(large.prediction->interval90);
   EXPECT_LT(large.prediction->interval90->first, large.prediction->time);
-  // Of 1 MiB the timer's launch says more than the kernel.
-  const auto small = improved.predict(copy_of(std::int64_t{1} << 20), a100);
+  // The timer's launch hides a kernel of 1 MiB.
+  const auto small = calibrated.predict(copy_of(std::int64_t{1} << 20), a100);
   ASSERT_TRUE(small.prediction);
   EXPECT_EQ(small.prediction->model, "roofline");
 }
 
 TEST(Predictor, BoundsConvolutionsByTheUnitsTheirKernelRunsOn) {
-  read::Op op;
-  op.kind = "conv";
-  op.attributes = {{"type", std::string("f32")}};
-  const std::vector<std::pair<std::string, std::int64_t>> sizes{
-      {"n", 32}, {"c", 256}, {"h", 56}, {"w", 56}, {"k", 256}, {"r", 3}, {"s", 3}, {"pad", 1}};
-  for (const auto& [name, size] : sizes)
-    op.attributes.emplace_back(name, size);
-  const Predictor compat(Mode::kCompat);
+  read::Op op = op_of(
+      "conv",
+      {{"n", 32}, {"c", 256}, {"h", 56}, {"w", 56}, {"k", 256}, {"r", 3}, {"s", 3}, {"pad", 1}},
+      {{"type", "f32"}});
+  const Predictor roofline(Models::kRoofline);
   const read::Machine a100 = machine("a100-pcie-80gb");
   const auto time_us = [&](const char* kernel) {
-    const auto outcome = compat.predict(op, a100, {kernel, 330});
+    const auto outcome = roofline.predict(op, a100, {kernel, 330});
     EXPECT_TRUE(outcome.prediction) << outcome.reason;
     return in_microseconds(outcome.prediction->time);
   };
@@ -159,17 +158,14 @@ TEST(Predictor, BoundsConvolutionsByTheUnitsTheirKernelRunsOn) {
 }
 
 TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
-  read::Op op;
-  op.kind = "conv";
-  op.attributes = {{"type", std::string("f32")}, {"direction", std::string("forward")}};
   // A layer of the measured table: 38 images of 5x5, 893 to 326 channels, 967 us with the timer's.
-  const std::vector<std::pair<std::string, std::int64_t>> sizes{
-      {"n", 38}, {"c", 893}, {"h", 5}, {"w", 5}, {"k", 326}, {"r", 3}, {"s", 3}, {"pad", 1}};
-  for (const auto& [name, size] : sizes)
-    op.attributes.emplace_back(name, size);
-  const Predictor improved(Mode::kCalibrated);
+  const read::Op op =
+      op_of("conv",
+            {{"n", 38}, {"c", 893}, {"h", 5}, {"w", 5}, {"k", 326}, {"r", 3}, {"s", 3}, {"pad", 1}},
+            {{"type", "f32"}, {"direction", "forward"}});
+  const Predictor calibrated(Models::kCalibrated);
   const read::Machine a100 = machine("a100-pcie-80gb");
-  const auto known = improved.predict(
+  const auto known = calibrated.predict(
       op, a100, {"void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3>", 330});
   ASSERT_TRUE(known.prediction) << known.reason;
   EXPECT_EQ(known.prediction->model, "conv");
@@ -177,20 +173,16 @@ TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
   EXPECT_GT(in_microseconds(known.prediction->time), 967 * 0.5);
   EXPECT_LT(in_microseconds(known.prediction->time), 967 * 1.2);
   for (const char* kernel : {"", "a_kernel_of_my_own"}) {
-    const auto unknown = improved.predict(op, a100, {kernel, 330});
+    const auto unknown = calibrated.predict(op, a100, {kernel, 330});
     ASSERT_TRUE(unknown.prediction) << unknown.reason;
     EXPECT_EQ(unknown.prediction->model, "roofline") << kernel;
   }
 }
 
 TEST(Predictor, KnowsEmbeddingsWithoutAnInterval) {
-  read::Op op;
-  op.kind = "embedding";
-  const std::vector<std::pair<std::string, std::int64_t>> sizes{
-      {"batch", 65536}, {"tables", 1}, {"rows", 10000000}, {"bag", 1}, {"dim", 128}};
-  for (const auto& [name, size] : sizes)
-    op.attributes.emplace_back(name, size);
-  const auto found = Predictor(Mode::kCalibrated).predict(op, machine("a100-sxm4-40gb"));
+  read::Op op = op_of(
+      "embedding", {{"batch", 65536}, {"tables", 1}, {"rows", 10000000}, {"bag", 1}, {"dim", 128}});
+  const auto found = Predictor(Models::kCalibrated).predict(op, machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "embedding");
   EXPECT_FALSE(found.prediction->interval90);
@@ -198,23 +190,21 @@ TEST(Predictor, KnowsEmbeddingsWithoutAnInterval) {
   EXPECT_GT(in_microseconds(found.prediction->time), 43);
   EXPECT_LT(in_microseconds(found.prediction->time), 86);
   op.attributes.emplace_back("pass", std::string("sideways"));
-  EXPECT_FALSE(Predictor(Mode::kCalibrated).predict(op, machine("a100-sxm4-40gb")).prediction);
+  EXPECT_FALSE(Predictor(Models::kCalibrated).predict(op, machine("a100-sxm4-40gb")).prediction);
 }
 
 TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
-  read::Op op;
-  op.kind = "collective";
-  op.attributes = {{"op", std::string("all_reduce")},
-                   {"bytes", std::int64_t{1} << 28},
-                   {"type", std::string("f16")},
-                   {"ranks", std::int64_t{8}}};
-  const Predictor improved(Mode::kCalibrated);
-  const auto found = improved.predict(op, machine("h200-sxm-141gb"));
+  const auto all_reduce = [](std::int64_t ranks) {
+    return op_of("collective", {{"bytes", std::int64_t{1} << 28}, {"ranks", ranks}},
+                 {{"op", "all_reduce"}, {"type", "f16"}});
+  };
+  const Predictor calibrated(Models::kCalibrated);
+  const auto found = calibrated.predict(all_reduce(8), machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "collective");
   EXPECT_FALSE(found.prediction->is_extrapolated);
-  op.attributes.back().second = std::int64_t{4};
-  EXPECT_TRUE(improved.predict(op, machine("h200-sxm-141gb")).prediction->is_extrapolated);
+  EXPECT_TRUE(
+      calibrated.predict(all_reduce(4), machine("h200-sxm-141gb")).prediction->is_extrapolated);
 }
 
 }  // namespace

@@ -30,27 +30,26 @@ void set(read::Op& op, const std::string& name, const read::Attribute& value) {
   op.attributes.emplace_back(name, value);
 }
 
-TEST(Roofline, LargeSquareIsComputeBound) {
-  // 2 * 1000^3 = 2e9 FLOP at 1e12 FLOP/s = 2000 us; 6e6 bytes at 1e11 = 60 us.
-  const Outcome outcome = predict_roofline(gemm_op(1000, 1000, 1000, "f16"), toy_machine());
-  ASSERT_TRUE(outcome.prediction) << outcome.reason;
-  EXPECT_EQ(outcome.prediction->bound, Bound::kCompute);
-  EXPECT_NEAR(in_microseconds(outcome.prediction->time), 2000, 1e-9);
-  EXPECT_EQ(outcome.prediction->model, "roofline");
-  EXPECT_FALSE(outcome.prediction->interval90) << "a bound has no error of its own";
-}
-
-TEST(Roofline, SingleRowIsMemoryBound) {
-  // 2 * (1000 + 1e6 + 1000) = 2.004e6 bytes = 20.04 us; 2e6 FLOP = 2 us.
-  const Outcome outcome = predict_roofline(gemm_op(1, 1000, 1000, "f16"), toy_machine());
-  EXPECT_EQ(outcome.prediction.value().bound, Bound::kMemory);
-  EXPECT_NEAR(in_microseconds(outcome.prediction->time), 20.04, 1e-9);
-}
-
-TEST(Roofline, NothingIsFasterThanALaunch) {
-  const Outcome outcome = predict_roofline(gemm_op(8, 8, 8, "f16"), toy_machine());
-  EXPECT_EQ(outcome.prediction.value().bound, Bound::kLaunch);
-  EXPECT_NEAR(in_microseconds(outcome.prediction->time), 5, 1e-9);
+TEST(Roofline, TheSlowestOfComputeMemoryAndLaunchBounds) {
+  const struct {
+    read::Op op;
+    double time_us;
+    Bound bound;
+  } rows[] = {// 2 * 1000^3 = 2e9 FLOP at 1e12 FLOP/s = 2000 us; 6e6 bytes at 1e11 = 60 us.
+              {gemm_op(1000, 1000, 1000, "f16"), 2000, Bound::kCompute},
+              // 2 * (1000 + 1e6 + 1000) = 2.004e6 bytes = 20.04 us; 2e6 FLOP = 2 us.
+              {gemm_op(1, 1000, 1000, "f16"), 20.04, Bound::kMemory},
+              {gemm_op(8, 8, 8, "f16"), 5, Bound::kLaunch},
+              // 3e6 + 1e6 bytes at 1e11 bytes/s = 40 us.
+              {memory_op(3000000, 1000000), 40, Bound::kMemory}};
+  for (const auto& [op, time_us, bound] : rows) {
+    const Outcome outcome = predict_roofline(op, toy_machine());
+    ASSERT_TRUE(outcome.prediction) << outcome.reason;
+    EXPECT_EQ(outcome.prediction->bound, bound) << time_us;
+    EXPECT_NEAR(in_microseconds(outcome.prediction->time), time_us, 1e-9);
+    EXPECT_EQ(outcome.prediction->model, "roofline");
+    EXPECT_FALSE(outcome.prediction->interval90) << "a bound has no error of its own";
+  }
 }
 
 TEST(Roofline, ABatchMultipliesWorkAndTraffic) {
@@ -81,13 +80,6 @@ TEST(Roofline, SinglePrecisionMayRunOnTensorCores) {
   EXPECT_NEAR(predicted_us(op), 8000, 1e-9);
   set(op, "compute_type", std::string("tf32"));
   EXPECT_NEAR(predicted_us(op), 4000, 1e-9);
-}
-
-TEST(Roofline, MemoryCountsBothDirections) {
-  // 3e6 + 1e6 bytes at 1e11 bytes/s = 40 us.
-  const Outcome outcome = predict_roofline(memory_op(3000000, 1000000), toy_machine());
-  EXPECT_EQ(outcome.prediction.value().bound, Bound::kMemory);
-  EXPECT_NEAR(in_microseconds(outcome.prediction->time), 40, 1e-9);
 }
 
 read::Op op_with(const std::string& kind, std::vector<std::pair<std::string, std::int64_t>> sizes,
@@ -207,29 +199,31 @@ TEST(Roofline, NeverPredictsMoreForLessWork) {
 }
 
 TEST(Roofline, SaysWhyThereIsNoPrediction) {
-  const auto reason = [](const read::Op& op) {
-    const Outcome outcome = predict_roofline(op, toy_machine());
-    EXPECT_FALSE(outcome.prediction);
-    return outcome.reason;
-  };
-  EXPECT_EQ(reason(test::op_of_kind("embedding")), "no model for embedding");
-  EXPECT_EQ(reason(test::op_of_kind("fft")), "unknown kind of operation fft");
-  EXPECT_EQ(reason(test::op_of_kind("gemm")), "gemm without m");
-  EXPECT_EQ(reason(test::op_of_kind("memory")), "memory without read_bytes or write_bytes");
-  EXPECT_EQ(reason(memory_op(0, 0)), "memory of 0 bytes");
-  EXPECT_EQ(reason(gemm_op(0, 1, 1, "f16")), "gemm with m = 0");
-  EXPECT_EQ(reason(gemm_op(1, 1, 1, "bf16")), "toy has no peak for bf16");
-  EXPECT_EQ(reason(gemm_op(1, 1, 1, "f12")), "unknown number type f12");
-  EXPECT_EQ(reason(test::op_of_kind("attention")), "attention without batch");
-  EXPECT_EQ(reason(op_with("norm", {{"rows", 0}, {"cols", 1}}, "f16")), "norm with rows = 0");
-  read::Op conv = op_with(
+  const read::Op conv = op_with(
       "conv", {{"n", 1}, {"c", 1}, {"h", 2}, {"w", 2}, {"k", 1}, {"r", 3}, {"s", 3}}, "f16");
-  EXPECT_EQ(reason(conv), "conv with a filter beyond its padded image");
-  set(conv, "pad", std::vector<std::int64_t>{1, 1, 1});
-  EXPECT_EQ(reason(conv), "conv with pad of 3 dimensions");
+  read::Op padded = conv;
+  set(padded, "pad", std::vector<std::int64_t>{1, 1, 1});
   read::Op untyped = gemm_op(1, 1, 1, "f16");
   untyped.attributes.pop_back();
-  EXPECT_EQ(reason(untyped), "gemm without c_type");
+  const std::pair<read::Op, const char*> rows[] = {
+      {test::op_of_kind("embedding"), "no model for embedding"},
+      {test::op_of_kind("fft"), "unknown kind of operation fft"},
+      {test::op_of_kind("gemm"), "gemm without m"},
+      {test::op_of_kind("memory"), "memory without read_bytes or write_bytes"},
+      {memory_op(0, 0), "memory of 0 bytes"},
+      {gemm_op(0, 1, 1, "f16"), "gemm with m = 0"},
+      {gemm_op(1, 1, 1, "bf16"), "toy has no peak for bf16"},
+      {gemm_op(1, 1, 1, "f12"), "unknown number type f12"},
+      {test::op_of_kind("attention"), "attention without batch"},
+      {op_with("norm", {{"rows", 0}, {"cols", 1}}, "f16"), "norm with rows = 0"},
+      {conv, "conv with a filter beyond its padded image"},
+      {padded, "conv with pad of 3 dimensions"},
+      {untyped, "gemm without c_type"}};
+  for (const auto& [op, reason] : rows) {
+    const Outcome outcome = predict_roofline(op, toy_machine());
+    EXPECT_FALSE(outcome.prediction) << reason;
+    EXPECT_EQ(outcome.reason, reason);
+  }
 }
 
 TEST(Roofline, NoInfinityLeavesIt) {

@@ -31,7 +31,7 @@ class AGpuLeftOut : public testing::TestWithParam<Transfer> {};
 TEST_P(AGpuLeftOut, IsPredictedWithAnIntervalThatHolds) {
   const auto& [machine, parameters, file, most_mape] = GetParam();
   ModelOptions options;
-  options.mode = Mode::kCalibrated;
+  options.edition = Edition::kCalibrated;
   options.machine = choose_machine(machine, builtin_machines());
   options.params = parameters;
   const auto gemm = find_model("gemm").make(options);
@@ -69,7 +69,7 @@ read::Op product(const std::string& type) {
 }
 
 TEST(Transfers, EveryGpuOfTheListHasAPredictionWithAnInterval) {
-  const Predictor calibrated(Mode::kCalibrated);
+  const Predictor calibrated(Models::kCalibrated);
   for (const read::Machine& machine : builtin_machines()) {
     for (const char* type : {"f16", "bf16"}) {
       if (!machine.peak_tflops.contains(type)) continue;  // TITAN Xp; no bf16 before Ampere

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 join::Analysis analysed_run(read::Profile profile) {
   join::JoinOptions options;
   options.machine = test::toy_machine();  // 1 MB in 10 us
-  options.mode = model::Mode::kCompat;
+  options.models = model::Models::kRoofline;
   options.event_bias.kind = join::BiasSetting::Kind::kOff;
   return join::join_profiles({std::move(profile)}, {}, options);
 }

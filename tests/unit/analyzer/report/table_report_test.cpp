@@ -29,7 +29,7 @@ std::string report_of(const read::Profile& profile, const TableOptions& options 
   const auto machines = model::builtin_machines();
   // The roofline alone: its numbers are easy to follow by hand.
   join::JoinOptions roofline;
-  roofline.mode = model::Mode::kCompat;
+  roofline.models = model::Models::kRoofline;
   return table_report(join::join_profiles({profile}, machines, roofline), options);
 }
 

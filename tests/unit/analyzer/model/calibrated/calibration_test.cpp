@@ -1,6 +1,4 @@
-#include "model/calibrated/conformal.hpp"
-#include "model/calibrated/local_scale.hpp"
-#include "model/calibrated/matern_process.hpp"
+#include "model/calibrated/calibration.hpp"
 
 #include <gtest/gtest.h>
 

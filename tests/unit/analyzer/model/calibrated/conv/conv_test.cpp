@@ -1,6 +1,6 @@
 #include "model/calibrated/conv/conv.hpp"
 
-#include "model/calibrated/conv/conv_fit.hpp"
+#include "fit/fits.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
 #include "read/parameters.hpp"
@@ -21,30 +21,29 @@ std::optional<ConvKernel> kernel_3x3(std::string_view name) {
 }
 
 TEST(ConvKernelName, TellsTheAlgorithm) {
-  const auto algorithm = [](std::string_view name) { return kernel_3x3(name)->algorithm; };
-  EXPECT_EQ(algorithm("cudnn_infer_ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"),
-            ConvAlgorithm::kWinograd);
-  EXPECT_EQ(algorithm("ampere_sgemm_128x128_nn"), ConvAlgorithm::kWinogradNonfused);
-  EXPECT_EQ(algorithm("ampere_gcgemm_64x64_nt"), ConvAlgorithm::kFft);
-  EXPECT_EQ(algorithm("void explicit_convolve_sgemm<float, int>"), ConvAlgorithm::kExplicitGemm);
-  EXPECT_EQ(algorithm("void implicit_convolve_sgemm<float, float, 128, 5>"),
-            ConvAlgorithm::kPlainImplicitGemm);
-  EXPECT_EQ(algorithm("cudnn_infer_volta_scudnn_128x64_relu_small_nn_v1"),
-            ConvAlgorithm::kImplicitGemm);
-}
-
-TEST(ConvKernelName, OfTheKernelThatPreparesTheImageTellsIt) {
-  EXPECT_EQ(kernel_3x3("void cudnn::winograd_nonfused::winogradForwardData4x4<float>")->algorithm,
-            ConvAlgorithm::kWinogradNonfused);
-  EXPECT_EQ(kernel_3x3("void cudnn::ops::im2col4d_kernel<float, long>")->algorithm,
-            ConvAlgorithm::kExplicitGemm);
-}
-
-TEST(ConvKernelName, OfAProductIsNoWinogradForOtherFilters) {
-  EXPECT_EQ(parse_conv_kernel("volta_sgemm_64x64_nn", 1, 1, 1)->algorithm,
-            ConvAlgorithm::kExplicitGemm);
-  EXPECT_EQ(parse_conv_kernel("volta_sgemm_64x64_nn", 3, 3, 2)->algorithm,
-            ConvAlgorithm::kExplicitGemm);
+  using enum ConvAlgorithm;
+  const struct {
+    const char* name;
+    double filter, stride;
+    ConvAlgorithm algorithm;
+  } rows[] = {
+      {"cudnn_infer_ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", 3, 1, kWinograd},
+      {"ampere_sgemm_128x128_nn", 3, 1, kWinogradNonfused},
+      {"ampere_gcgemm_64x64_nt", 3, 1, kFft},
+      {"void explicit_convolve_sgemm<float, int>", 3, 1, kExplicitGemm},
+      {"void implicit_convolve_sgemm<float, float, 128, 5>", 3, 1, kPlainImplicitGemm},
+      {"cudnn_infer_volta_scudnn_128x64_relu_small_nn_v1", 3, 1, kImplicitGemm},
+      // Kernels that prepare the image.
+      {"void cudnn::winograd_nonfused::winogradForwardData4x4<float>", 3, 1, kWinogradNonfused},
+      {"void cudnn::ops::im2col4d_kernel<float, long>", 3, 1, kExplicitGemm},
+      // A product is no Winograd for other filters.
+      {"volta_sgemm_64x64_nn", 1, 1, kExplicitGemm},
+      {"volta_sgemm_64x64_nn", 3, 2, kExplicitGemm}};
+  for (const auto& [name, filter, stride, algorithm] : rows) {
+    const auto kernel = parse_conv_kernel(name, filter, filter, stride);
+    ASSERT_TRUE(kernel) << name;
+    EXPECT_EQ(kernel->algorithm, algorithm) << name;
+  }
 }
 
 TEST(ConvKernelName, HoldsTheTile) {

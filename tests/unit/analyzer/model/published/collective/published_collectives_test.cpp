@@ -1,8 +1,7 @@
 // The published curves of collectives, their fits and sizes against what their own code gave.
 #include "golden.hpp"
 #include "model/published/collective/collective_fit.hpp"
-#include "model/published/collective/curve_sets.hpp"
-#include "model/published/collective/exchange_size.hpp"
+#include "model/published/collective/curve.hpp"
 #include "read/table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,6 @@
-#include "model/published/dlrm/event_tree.hpp"
-
 #include "complaint.hpp"
-#include "model/published/dlrm/overheads.hpp"
 #include "model/published/dlrm/trace_builder.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,3 @@
-#include "model/published/dlrm/operators.hpp"
-
 #include "model/published/dlrm/trace_builder.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/published/dlrm/walk.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the published roofline does at its edges, with numbers that can be checked by hand.
+// The published roofline at its edges, with numbers that can be checked by hand.
 #include "model/published/float8/linear.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
@@ -20,26 +20,6 @@ constexpr Gpu kToyGpu{.name = "toy",
                       .bandwidth = giga_bytes_per_second(1000),
                       .gemm_fraction = 1.0,
                       .memory_fraction = 1.0};
-
-TEST(Float8Gemm, LargeCubeIsComputeBound) {
-  // 2 * 10000^3 = 2e12 at 1e15 a second.
-  const GemmTime time = time_gemm(kToyGpu, {10000, 10000, 10000, Precision::kBf16, 0});
-  EXPECT_EQ(time.bound(), "compute");
-  EXPECT_NEAR(in_microseconds(time.time), 2000.0, 1e-9);
-}
-
-TEST(Float8Gemm, OneRowIsMemoryBound) {
-  // (10000 + 1e8) bytes of fp8 read, 20000 of bf16 written, at 1e12 a second.
-  const GemmTime time = time_gemm(kToyGpu, {1, 10000, 10000, Precision::kFp8, 0});
-  EXPECT_EQ(time.bound(), "memory");
-  EXPECT_NEAR(in_microseconds(time.time), 100.03, 1e-9);
-}
-
-TEST(Float8Gemm, NothingIsFasterThanALaunch) {
-  const GemmTime time = time_gemm(kToyGpu, {1, 1, 1, Precision::kBf16, 0});
-  EXPECT_EQ(time.bound(), "launch");
-  EXPECT_DOUBLE_EQ(in_microseconds(time.time), 2.0);
-}
 
 TEST(Float8Gemm, ScalesAreCountedInWholeBytes) {
   // 31 elements are read: no whole block of 32; with 33 there is one.
@@ -71,7 +51,7 @@ TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
   EXPECT_EQ(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kMain)->name, "NVIDIA H100");
 }
 
-// What a model says about the only row of a table.
+// Predicts the only row of a table.
 RowPrediction predict_row(const char* model_name, const std::string& text,
                           ConstantSet constants = ConstantSet::kOriginal) {
   const read::Table table(text, "t.csv");

@@ -1,8 +1,8 @@
-// What the published program computed from synthetic tables (tests/data/golden/seer/README.md).
+// Results of the published program on synthetic tables (tests/data/golden/seer/README.md).
 #pragma once
 
-#include "model/published/seer/judgement.hpp"
-#include "model/published/seer/parameter_files.hpp"
+#include "model/published/seer/evaluation.hpp"
+#include "model/published/seer/parameters.hpp"
 #include "model/published/seer/predictor.hpp"
 #include "model/published/seer/seer_fit.hpp"
 #include "read/table.hpp"

@@ -1,7 +1,6 @@
 #include "model/published/seer/predictor.hpp"
 
 #include "model/published/seer/golden_files.hpp"
-#include "model/published/seer/operators.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +18,7 @@ const Predictor& corrected_predictor() {
 TEST(SeerBlocks, CoverTheProductWithTiles) {
   // N Wo^2 = 401408 = 3136 * 128 rows; 128 columns.
   const auto blocks = [](std::string_view name) {
-    return launched_blocks(kVariants[find_variant(name)], kLayer, kCorrectedRules.blocks);
+    return launched_blocks(kVariants[find_variant(name)], kLayer, kCorrectedRules);
   };
   EXPECT_EQ(blocks("algo0_32x32"), 12544.0 * 4);
   EXPECT_EQ(blocks("algo0_128x128"), 3136.0);
@@ -32,19 +31,19 @@ TEST(SeerBlocks, CoverTheProductWithTiles) {
 
 TEST(SeerBlocks, OfTheWideNonfusedTileAreCountedTwiceByThePublishedProgram) {
   const Variant& wide = kVariants[find_variant("algo7_128x128_3x3")];
-  EXPECT_EQ(launched_blocks(wide, kLayer, kPublishedRules.blocks),
-            2 * launched_blocks(wide, kLayer, kCorrectedRules.blocks));
+  EXPECT_EQ(launched_blocks(wide, kLayer, kPublishedRules),
+            2 * launched_blocks(wide, kLayer, kCorrectedRules));
 }
 
 TEST(SeerBlocks, OfTheFusedWinogradCoverTheOutput) {
   // Without padding the output is 54 wide; the published program still tiles the input's 56.
   const read::SeerLayer unpadded = {128, 64, 56, 128, 54, 3, 1, 0};
   const Variant& variant = kVariants[find_variant("algo6_148")];
-  EXPECT_EQ(launched_blocks(variant, unpadded, kPublishedRules.blocks), 128.0 * 7 * 4 * 4);
-  EXPECT_EQ(launched_blocks(variant, unpadded, kCorrectedRules.blocks), 128.0 * 7 * 4 * 4);
+  EXPECT_EQ(launched_blocks(variant, unpadded, kPublishedRules), 128.0 * 7 * 4 * 4);
+  EXPECT_EQ(launched_blocks(variant, unpadded, kCorrectedRules), 128.0 * 7 * 4 * 4);
   const read::SeerLayer narrow = {128, 64, 10, 128, 8, 3, 1, 0};
-  EXPECT_EQ(launched_blocks(variant, narrow, kPublishedRules.blocks), 128.0 * 2 * 1 * 4);
-  EXPECT_EQ(launched_blocks(variant, narrow, kCorrectedRules.blocks), 128.0 * 1 * 1 * 4);
+  EXPECT_EQ(launched_blocks(variant, narrow, kPublishedRules), 128.0 * 2 * 1 * 4);
+  EXPECT_EQ(launched_blocks(variant, narrow, kCorrectedRules), 128.0 * 1 * 1 * 4);
 }
 
 TEST(SeerVariant, OfThePrecomputedGemmFollowsTheChannels) {
@@ -129,9 +128,9 @@ TEST(SeerParameters, ThatLackAnAlgorithmAreNamedWhenItIsAskedFor) {
 
 TEST(SeerOperators, RoundNarrowOutputsUpToTiles) {
   read::SeerLayer layer = {1, 16, 4, 33, 4, 1, 1, 0};
-  const auto narrow = operator_terms(Operator::kPointwiseNarrow, layer);
+  const auto narrow = operator_terms(*find_operator("conv_1x1_less128"), layer);
   EXPECT_EQ(narrow[1], 16.0 * 64);  // out: 4 x 4 of 64 channels
-  EXPECT_EQ(operator_terms(Operator::kPointwiseWide, layer)[0], 16.0 * 33 * 16);
+  EXPECT_EQ(operator_terms(*find_operator("conv_1x1_larger128"), layer)[0], 16.0 * 33 * 16);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "model/published/seer/seer_fit.hpp"
 
 #include "model/published/seer/golden_files.hpp"
-#include "model/published/seer/seer_tree_fit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -141,7 +140,7 @@ TEST(SeerFit, GivesATypeWithoutRowsAModelOfAllRows) {
   const auto& found = fit.parameters;
   EXPECT_EQ(found.find("algo2_64x128", "compute", 2), nullptr);
   EXPECT_NE(found.find("algo2_64x128", "any", 4), nullptr);
-  // What a tree may still answer has a time like the others, not one of coefficients 1.
+  // A type that a tree may still answer has a time like the others, not one of coefficients 1.
   seer::Parameters compute_bound = found;
   for (seer::TreeNode& node : compute_bound.trees.at("ctree_algo2_64x128").nodes) {
     node.value = 0;

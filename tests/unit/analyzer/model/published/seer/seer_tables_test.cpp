@@ -1,7 +1,7 @@
 #include "read/seer_tables.hpp"
 
-#include "model/published/seer/judgement.hpp"
-#include "model/published/seer/parameter_files.hpp"
+#include "model/published/seer/evaluation.hpp"
+#include "model/published/seer/parameters.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,5 @@
-#include "model/published/collective/collective_model.hpp"
-
-#include "model/published/collective/curve_sets.hpp"
-#include "model/published/collective/exchange_size.hpp"
+#include "model/published/collective/curve.hpp"
+#include "model/published/models.hpp"
 
 #include <fmt/format.h>
 
@@ -20,8 +18,6 @@ using collective::Curve;
 using collective::NamedCurve;
 using collective::Section;
 
-enum Input : std::size_t { kCurve, kSize, kBytes, kCollective, kOp, kRanks, kExchange };
-
 constexpr double kMostBytes = 1e15;
 constexpr double kMostRanks = 1e6;
 
@@ -36,6 +32,11 @@ constexpr std::array<Column, 7> kInputs{{
      "an uneven all-to-all in the place of a size: BATCH,TABLES-TABLES-...,DIM"},
 }};
 
+consteval std::size_t at(std::string_view name) {
+  return place_of(kInputs, name);
+}
+
+constexpr std::array<std::string_view, 3> kSections{"latency", "sigmoid", "saturated"};
 constexpr std::array<std::string_view, 4> kParts{"bus_bw_gbps", "section", "curve", "bytes"};
 
 using SizeRule = double collective::ExchangeBytes::*;
@@ -73,8 +74,9 @@ class CollectiveCurves : public Model {
     const Section section = named->curve.section(*bytes);
     prediction.time_us = time;
     prediction.bound = section == Section::kLatency ? "latency" : "bandwidth";
-    prediction.parts = {named->curve.bus_gb_per_s(*bytes), std::string(section_name(section)),
-                        named->name, *bytes};
+    prediction.parts = {named->curve.bus_gb_per_s(*bytes),
+                        std::string(kSections[static_cast<std::size_t>(section)]), named->name,
+                        *bytes};
     return prediction;
   }
 
@@ -108,19 +110,19 @@ class CollectiveCurves : public Model {
  private:
   // The bytes of a row; empty, with a reason in `prediction`, if it does not say.
   std::optional<double> size_of(const Row& row, RowPrediction& prediction) const {
-    if (row.has(kSize)) return row.number(kSize);
-    if (row.has(kBytes)) return row.number(kBytes);
-    if (!row.has(kExchange)) {
+    if (row.has(at("size_bytes"))) return row.number(at("size_bytes"));
+    if (row.has(at("bytes"))) return row.number(at("bytes"));
+    if (!row.has(at("btd"))) {
       prediction.reason = "neither size_bytes, bytes nor btd";
       return std::nullopt;
     }
-    if (!row.has(kRanks)) {
+    if (!row.has(at("num_gpus"))) {
       prediction.reason = "btd without num_gpus";
       return std::nullopt;
     }
     try {
-      const auto ranks = static_cast<std::int64_t>(row.number(kRanks));
-      return exchange_bytes(collective::parse_exchange(row.text(kExchange)), ranks).*rule_;
+      const auto ranks = row.whole(at("num_gpus"));
+      return exchange_bytes(collective::parse_exchange(row.text(at("btd"))), ranks).*rule_;
     } catch (const std::invalid_argument& error) {
       prediction.reason = fmt::format("btd: {}", error.what());
       return std::nullopt;
@@ -129,19 +131,19 @@ class CollectiveCurves : public Model {
 
   // The curve that a row names, or the only one for its collective and ranks.
   const NamedCurve* choose(const Row& row, RowPrediction& prediction) const {
-    if (row.has(kCurve)) {
-      const auto it = std::ranges::find(curves_, row.text(kCurve), &NamedCurve::name);
+    if (row.has(at("curve"))) {
+      const auto it = std::ranges::find(curves_, row.text(at("curve")), &NamedCurve::name);
       if (it != curves_.end()) return &*it;
       prediction.error = "KeyError";
-      prediction.reason = fmt::format("no curve {}", row.text(kCurve));
+      prediction.reason = fmt::format("no curve {}", row.text(at("curve")));
       return nullptr;
     }
-    const std::size_t word = row.has(kCollective) ? kCollective : kOp;
-    if (!row.has(word) || !row.has(kRanks)) {
+    const std::size_t word = row.has(at("collective")) ? at("collective") : at("op");
+    if (!row.has(word) || !row.has(at("num_gpus"))) {
       prediction.reason = "neither curve, nor collective (or op) and num_gpus";
       return nullptr;
     }
-    const auto ranks = static_cast<std::int64_t>(row.number(kRanks));
+    const auto ranks = row.whole(at("num_gpus"));
     const auto fits = [&](const NamedCurve& named) {
       return named.collective == row.text(word) && named.ranks == ranks;
     };
@@ -171,21 +173,25 @@ constexpr const char* kDefaultRule = "max_of_max";
 std::unique_ptr<Model> make(const ModelOptions& options) {
   std::vector<std::string> warnings;
   std::vector<NamedCurve> curves;
-  if (options.params.empty()) {
-    const auto published = collective::published_curves();
-    curves.assign(published.begin(), published.end());
-  } else {
-    curves = collective::read_curves(options.params, warnings);
-    // What the file does not hold may be one of the published ones.
-    for (const NamedCurve& named : collective::published_curves()) {
-      if (named.collective == "memory" &&
-          std::ranges::find(curves, named.name, &NamedCurve::name) == curves.end()) {
-        curves.push_back(named);
-      }
+  if (!options.params.empty()) curves = collective::read_curves(options.params, warnings);
+  // A file of collectives still has the published curves of device memory.
+  for (const NamedCurve& named : collective::published_curves()) {
+    if (options.params.empty() ||
+        (named.collective == "memory" &&
+         std::ranges::find(curves, named.name, &NamedCurve::name) == curves.end())) {
+      curves.push_back(named);
     }
   }
   return std::make_unique<CollectiveCurves>(std::move(curves), std::move(warnings),
                                             size_rule(setting(options, "exchange", kDefaultRule)));
+}
+
+OperationInputs inputs_of(const Operation& operation) {
+  OperationInputs inputs;
+  inputs.add_text("op", operation.op, "op");
+  inputs.add_size("num_gpus", operation.op, "ranks");
+  inputs.add_size("bytes", operation.op, "bytes");
+  return inputs;
 }
 
 }  // namespace
@@ -193,17 +199,17 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
 ModelEntry collective_entry() {
   return {.name = "collective",
           .summary = "collectives: measured bandwidth over size as latency, sigmoid and maximum",
-          .modes = {Mode::kCompat},
+          .editions = {Edition::kPublished},
           .inputs = kInputs,
-          .machine = Need::kNone,
           .params = Need::kOptional,
           .params_meaning =
               "curves that fit made, or a table of curves; default: the published "
               "ones (dram_V100, v100_all_reduce_8, ...)",
-          .has_constant_sets = false,
           .settings = {{"exchange", kDefaultRule,
                         "size of an uneven all-to-all: sum, max_of_max or max_of_sum"}},
-          .make = make};
+          .make = make,
+          .operations = {OpKind::kCollective},
+          .inputs_of = inputs_of};
 }
 
 }  // namespace inline_prof::model

@@ -1,10 +1,6 @@
-#include "model/published/seer/seer_model.hpp"
-
 #include "model/occupancy.hpp"
-#include "model/published/seer/judgement.hpp"
-#include "model/published/seer/operators.hpp"
-#include "model/published/seer/parameter_files.hpp"
-#include "model/published/seer/predictor.hpp"
+#include "model/published/models.hpp"
+#include "model/published/seer/evaluation.hpp"
 #include "read/input_error.hpp"
 
 #include <fmt/format.h>
@@ -46,25 +42,6 @@ constexpr Column word(std::string_view name, std::string_view meaning) {
 }
 
 // None is required of every row: a change of layout has an input only, and the batch has two names.
-enum Input : std::size_t {
-  kBatch,
-  kBatchSize,
-  kInChannels,
-  kInWidth,
-  kOutChannels,
-  kOutWidth,
-  kFilterWidth,
-  kStride,
-  kPadding,
-  kThreads,
-  kRegisters,
-  kSharedBytes,
-  kPickInputs,  // how many seer_pick reads
-  kAlgorithm = kPickInputs,
-  kOperator,
-  kForward,
-  kForwardInSeer,
-};
 constexpr std::array kInputs = {
     size("batch", "images, N"),
     size("batch_size", "the same, as SEER's own tables call it"),
@@ -89,6 +66,11 @@ constexpr std::array kInputs = {
     milliseconds("forward_ms", "time of the forward pass, for its gradients"),
     milliseconds("c1", "the same, as SEER's tables of gradients call it"),
 };
+
+consteval std::size_t at(std::string_view name) {
+  return place_of(kInputs, name);
+}
+constexpr std::size_t kPickInputs = at("algo");  // how many seer_pick reads
 
 constexpr std::array<std::string_view, 17> kParts = {
     "variant",     "block_max",       "block_launch",  "waves",          "tail_eps",  "type_algo",
@@ -115,12 +97,13 @@ Part part(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Part(*value) : Part();
 }
 
-// What both models share: the parameters, the GPU, and the layer of a row.
+// Shared by both models: the parameters, the GPU, and the layer of a row.
 class SeerTable : public Model {
  public:
   explicit SeerTable(const ModelOptions& options)
       : parameters_(seer::read_seer_parameters(options.params)),
-        rules_(options.mode == Mode::kCompat ? seer::kPublishedRules : seer::kCorrectedRules),
+        rules_(options.edition == Edition::kPublished ? seer::kPublishedRules
+                                                      : seer::kCorrectedRules),
         gpu_(seer::gpu_of(options)),
         compute_capability_(seer::compute_capability_of(options)),
         input_name_(options.input_name),
@@ -128,20 +111,20 @@ class SeerTable : public Model {
 
  protected:
   [[nodiscard]] read::SeerLayer layer_of(const Row& row, bool needs_output) const {
-    const std::size_t batch = row.has(kBatch) ? kBatch : kBatchSize;
+    const std::size_t batch = row.has(at("batch")) ? at("batch") : at("batch_size");
     const auto value = [&](std::size_t input, bool is_needed) -> std::int64_t {
       if (row.has(input)) return std::llround(row.number(input));
       if (!is_needed) return 0;
       throw read::InputError(fmt::format("{}: a row without {}", input_name_, kInputs[input].name));
     };
     return {.batch = value(batch, true),
-            .in_channels = value(kInChannels, true),
-            .in_width = value(kInWidth, true),
-            .out_channels = value(kOutChannels, needs_output),
-            .out_width = value(kOutWidth, needs_output),
-            .filter_width = value(kFilterWidth, needs_output),
-            .stride = value(kStride, needs_output),
-            .padding = value(kPadding, needs_output)};
+            .in_channels = value(at("in_chan"), true),
+            .in_width = value(at("in_wid"), true),
+            .out_channels = value(at("out_chan"), needs_output),
+            .out_width = value(at("out_wid"), needs_output),
+            .filter_width = value(at("ker_wid"), needs_output),
+            .stride = value(at("stride"), needs_output),
+            .padding = value(at("padding"), needs_output)};
   }
 
   // Calls `predict(predictor)` with the resident blocks of the row's kernel, if the row says what
@@ -149,14 +132,14 @@ class SeerTable : public Model {
   template <typename Predict>
   [[nodiscard]] RowPrediction with_predictor(const Row& row, Predict&& predict) const {
     try {
-      if (!row.has(kThreads)) return predict(predictor_);
+      if (!row.has(at("threads_per_block"))) return predict(predictor_);
       const auto sm = sm_limits(compute_capability_);
       if (!sm) return RowPrediction::none("", "the limits of this machine's SMs are not known");
-      const Occupancy occupancy =
-          resident_blocks({.threads = std::llround(row.number(kThreads)),
-                           .registers_per_thread = std::llround(row.number_or(kRegisters, 0)),
-                           .shared_bytes = std::llround(row.number_or(kSharedBytes, 0))},
-                          *sm);
+      const Occupancy occupancy = resident_blocks(
+          {.threads = std::llround(row.number(at("threads_per_block"))),
+           .registers_per_thread = std::llround(row.number_or(at("registers_per_thread"), 0)),
+           .shared_bytes = std::llround(row.number_or(at("shared_bytes_per_block"), 0))},
+          *sm);
       if (occupancy.blocks_per_sm == 0) {
         return RowPrediction::none(
             "", fmt::format("no block fits into an SM: {}", occupancy_limit_name(occupancy.limit)));
@@ -201,7 +184,7 @@ class SeerModel : public SeerTable {
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
 
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    if (row.has(kOperator)) return predict_operator(row);
+    if (row.has(at("op"))) return predict_operator(row);
     const auto algorithm = algorithm_of(row);
     const read::SeerLayer layer = layer_of(row, true);
     return with_predictor(row, [&](const seer::Predictor& predictor) {
@@ -210,7 +193,7 @@ class SeerModel : public SeerTable {
   }
 
   [[nodiscard]] std::string explain(const Row& row) const override {
-    if (row.has(kOperator)) return Model::explain(row);
+    if (row.has(at("op"))) return Model::explain(row);
     const RowPrediction prediction = predict(row);
     if (!prediction.time_us) return Model::explain(row);
     std::string text;
@@ -226,8 +209,8 @@ class SeerModel : public SeerTable {
 
  private:
   [[nodiscard]] seer::Algorithm algorithm_of(const Row& row) const {
-    if (row.has(kAlgorithm)) {
-      return static_cast<seer::Algorithm>(std::lround(row.number(kAlgorithm)));
+    if (row.has(at("algo"))) {
+      return static_cast<seer::Algorithm>(std::lround(row.number(at("algo"))));
     }
     if (file_algorithm_) return *file_algorithm_;
     throw read::InputError(fmt::format(
@@ -235,17 +218,17 @@ class SeerModel : public SeerTable {
   }
 
   [[nodiscard]] RowPrediction predict_operator(const Row& row) const {
-    const seer::OperatorEntry* entry = seer::find_operator(row.text(kOperator));
+    const seer::OperatorEntry* entry = seer::find_operator(row.text(at("op")));
     if (entry == nullptr) {
       std::string names;
       for (const seer::OperatorEntry& known : seer::kOperators) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
       }
       throw read::InputError(fmt::format("{}: unknown op {}: expected one of {}", input_name(),
-                                         row.text(kOperator), names));
+                                         row.text(at("op")), names));
     }
-    const bool is_layout = entry->which == seer::Operator::kDataLayout;
-    const std::size_t forward = row.has(kForward) ? kForward : kForwardInSeer;
+    const bool is_layout = entry->name == "data_layout";
+    const std::size_t forward = row.has(at("forward_ms")) ? at("forward_ms") : at("c1");
     const std::optional<double> forward_ms =
         row.has(forward) ? std::optional(row.number(forward)) : std::nullopt;
     try {
@@ -312,14 +295,52 @@ class SeerPick : public SeerTable {
   }
 };
 
-template <typename OwnModel>
-std::unique_ptr<Model> make(const ModelOptions& options) {
-  return std::make_unique<OwnModel>(options);
+// A convolution as SEER sees it: square, in one group, without dilation.
+OperationInputs inputs_of(const Operation& operation) {
+  const read::Op& op = operation.op;
+  const auto size = [&](const char* name, std::int64_t otherwise) {
+    return op.get<std::int64_t>(name).value_or(otherwise);
+  };
+  OperationInputs inputs;
+  const auto r = size("r", 0), stride = size("stride", 1), pad = size("pad", 0), h = size("h", 0);
+  if (h != size("w", h) || r != size("s", r) || size("groups", 1) != 1 ||
+      size("dilation", 1) != 1 || op.get<std::vector<std::int64_t>>("stride") ||
+      op.get<std::vector<std::int64_t>>("pad")) {
+    inputs.reason = "SEER knows square convolutions of one group without dilation only";
+  }
+  inputs.add_size("batch", op, "n");
+  inputs.add_size("in_chan", op, "c");
+  inputs.add_size("in_wid", op, "h");
+  inputs.add_size("out_chan", op, "k");
+  inputs.add_size("ker_wid", op, "r");
+  inputs.add("stride", static_cast<double>(stride));
+  inputs.add("padding", static_cast<double>(pad));
+  if (stride > 0 && h + 2 * pad >= r) {
+    inputs.add("out_wid", static_cast<double>(size("p", (h + 2 * pad - r) / stride + 1)));
+  }
+  inputs.add_size("algo", op, "algo");
+  const std::string direction = op.get<std::string>("direction").value_or("forward");
+  if (direction == "backward_data") inputs.add("op", "conv_grad_input");
+  if (direction == "backward_filter") inputs.add("op", "conv_grad_filter");
+  return inputs;
 }
 
-ModelEntry entry() {
+OperationInputs pick_inputs_of(const Operation& operation) {
+  OperationInputs inputs = inputs_of(operation);
+  if (operation.op.get<std::string>("direction").value_or("forward") != "forward") {
+    inputs.reason = "the model is of the forward pass";
+  }
+  return inputs;
+}
+
+template <typename OwnModel>
+ModelEntry entry_of() {
   ModelEntry entry;
-  entry.modes = {Mode::kCompat, Mode::kCalibrated};
+  entry.make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
+    return std::make_unique<OwnModel>(options);
+  };
+  entry.operations = {OpKind::kConv};
+  entry.editions = {Edition::kPublished, Edition::kCalibrated};
   entry.machine = Need::kOptional;
   entry.params = Need::kRequired;
   entry.params_meaning =
@@ -332,20 +353,20 @@ ModelEntry entry() {
 }  // namespace
 
 ModelEntry seer_entry() {
-  ModelEntry seer = entry();
+  ModelEntry seer = entry_of<SeerModel>();
   seer.name = "seer";
   seer.summary = "SEER: a forward convolution in one of cuDNN's algorithms, and other operators";
   seer.inputs = kInputs;
-  seer.make = make<SeerModel>;
+  seer.inputs_of = inputs_of;
   return seer;
 }
 
 ModelEntry seer_pick_entry() {
-  ModelEntry pick = entry();
+  ModelEntry pick = entry_of<SeerPick>();
   pick.name = "seer_pick";
   pick.summary = "SEER: the time of each of cuDNN's algorithms, and the one to pick";
   pick.inputs = std::span(kInputs).first(kPickInputs);
-  pick.make = make<SeerPick>;
+  pick.inputs_of = pick_inputs_of;
   return pick;
 }
 

@@ -1,0 +1,29 @@
+#include "model/published/models.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace inline_prof::model {
+
+RowPrediction with_time(double time_us, std::string_view bound) {
+  if (!std::isfinite(time_us)) {
+    return RowPrediction::none("", fmt::format("the time would be {}", time_us));
+  }
+  RowPrediction prediction;
+  prediction.time_us = time_us;
+  prediction.bound = bound;
+  return prediction;
+}
+
+void add_machine(OperationInputs& inputs, const read::Machine& machine) {
+  inputs.add("peak_dram_bw_gbps", machine.reached_gb_per_s());
+  inputs.add("num_sm", static_cast<double>(machine.sm_count));
+  if (machine.l2_mb) inputs.add("l2_size_bytes", *machine.l2_mb * 1e6);
+  // Data sheets count a multiply-add as two operations.
+  if (machine.peak_tflops.contains("f32")) {
+    inputs.add("peak_throughput_gflops", machine.reached_tflops("f32") * 1e3 / 2);
+  }
+}
+
+}  // namespace inline_prof::model

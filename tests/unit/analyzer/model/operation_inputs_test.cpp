@@ -1,0 +1,174 @@
+// Operations reach the published models as rows of their tables do.
+#include "golden.hpp"
+#include "model/machines.hpp"
+#include "model/registry.hpp"
+#include "model/row_reader.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace inline_prof::model {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, read::Attribute>>;
+
+// An operation that a model covers, and what the model has to be told beside it.
+struct Sample {
+  std::string_view kind;
+  Attributes attributes;
+  std::string_view params = {};  // below tests/data/golden
+  std::vector<std::pair<std::string_view, Part>> others = {};
+};
+
+std::int64_t size(std::int64_t value) {
+  return value;
+}
+
+const Attributes kProduct{{"m", size(512)},
+                          {"n", size(1024)},
+                          {"k", size(256)},
+                          {"a_type", std::string("f32")},
+                          {"c_type", std::string("f32")}};
+const Attributes kHalfProduct{
+    {"m", size(512)}, {"n", size(1024)}, {"k", size(256)}, {"a_type", std::string("bf16")}};
+const Attributes kConvolution{{"n", size(128)},  {"c", size(64)},
+                              {"h", size(56)},   {"w", size(56)},
+                              {"k", size(128)},  {"r", size(3)},
+                              {"s", size(3)},    {"pad", size(1)},
+                              {"algo", size(1)}, {"type", std::string("f32")}};
+
+Attributes embedding_of(std::string_view pass) {
+  return {{"batch", size(2048)}, {"tables", size(8)},        {"rows", size(100000)},
+          {"bag", size(10)},     {"dim", size(64)},          {"rows_per_block", size(32)},
+          {"shmem", size(1)},    {"pass", std::string(pass)}};
+}
+
+// By the model's name.
+const std::multimap<std::string_view, Sample>& samples() {
+  static const std::multimap<std::string_view, Sample> all{
+      {"embedding_forward",
+       {"embedding", embedding_of("forward"), "", {{"peak_l2_bw_gbps", 2847.0}}}},
+      {"embedding_backward_sgd", {"embedding", embedding_of("backward_sgd")}},
+      {"embedding_backward_rowwise_adagrad",
+       {"embedding", embedding_of("backward_rowwise_adagrad")}},
+      {"embedding_v2", {"embedding", embedding_of("forward")}},
+      {"embedding_v2", {"embedding", embedding_of("backward_sgd")}},
+      {"fc", {"gemm", kProduct, "dlrm/fc_microbench_table_xla_h100_f32.csv"}},
+      {"seer", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
+      {"seer_pick", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
+      {"roofline_gemm", {"gemm", kHalfProduct}},
+      {"roofline_linear", {"gemm", kHalfProduct, "", {{"float8_recipe", std::string("rowwise")}}}},
+      {"roofline_cast",
+       {"cast",
+        {{"rows", size(4096)},
+         {"cols", size(512)},
+         {"recipe", std::string("mxfp8_cublas")},
+         {"role", std::string("input")}}}},
+      {"collective",
+       {"collective",
+        {{"op", std::string("all_reduce")}, {"ranks", size(8)}, {"bytes", size(1 << 20)}}}},
+  };
+  return all;
+}
+
+// The GPU that most of the published models know.
+read::Machine machine_for(std::string_view model) {
+  const std::string id = model == "embedding_v2"     ? "v100-sxm2-16gb"
+                         : model.starts_with("seer") ? "titan-xp"
+                                                     : "h100-sxm5-80gb";
+  return choose_machine(id, builtin_machines());
+}
+
+std::unique_ptr<Model> make(const ModelEntry& entry, const Sample& sample) {
+  ModelOptions options;
+  options.input_name = "t.csv";
+  if (!sample.params.empty()) options.params = test::golden_path(std::string(sample.params));
+  return entry.make(options);
+}
+
+OperationInputs inputs_of(const ModelEntry& entry, const Sample& sample) {
+  const read::Op op{std::string(sample.kind), "", sample.attributes};
+  OperationInputs inputs = entry.inputs_of({op, machine_for(entry.name), {}});
+  inputs.values.insert(inputs.values.end(), sample.others.begin(), sample.others.end());
+  return inputs;
+}
+
+// The inputs as a file that prof-model reads.
+read::Table as_table(const OperationInputs& inputs) {
+  std::string names, values;
+  for (const auto& [name, value] : inputs.values) {
+    names += fmt::format("{}{}", names.empty() ? "" : ",", name);
+    const auto* number = std::get_if<double>(&value);
+    values +=
+        fmt::format("{}{}", values.empty() ? "" : ",",
+                    number == nullptr ? std::get<std::string>(value) : fmt::format("{}", *number));
+  }
+  return read::Table(names + "\n" + values + "\n", "t.csv");
+}
+
+TEST(Registry, EveryModelNamesTheOperationsThatItCovers) {
+  for (const ModelEntry& entry : all_models()) {
+    EXPECT_FALSE(entry.operations.empty()) << entry.name;
+    const bool is_published =
+        std::ranges::find(entry.editions, Edition::kPublished) != entry.editions.end();
+    EXPECT_EQ(entry.inputs_of != nullptr, is_published) << entry.name;
+    if (!is_published || entry.name == "nvmmh") continue;  // a package that is not here
+    EXPECT_TRUE(samples().contains(entry.name)) << entry.name;
+  }
+  EXPECT_FALSE(operation_models().empty());
+  for (const OperationModel& model : operation_models())
+    EXPECT_FALSE(model.operations.empty()) << model.name;
+}
+
+TEST(Registry, EveryOperationIsPredictedAsARowOfTheSameInputs) {
+  for (const auto& [name, sample] : samples()) {
+    const ModelEntry& entry = find_model(name);
+    EXPECT_TRUE(std::ranges::count(entry.operations, *op_kind_from_name(sample.kind))) << name;
+    const auto model = make(entry, sample);
+    const OperationInputs inputs = inputs_of(entry, sample);
+    const RowPrediction predicted = predict_inputs(*model, inputs);
+    ASSERT_TRUE(predicted.time_us) << name << ": " << predicted.reason;
+    const read::Table table = as_table(inputs);
+    const RowPrediction expected = model->predict(RowReader(table, model->inputs()).read(0));
+    EXPECT_EQ(predicted.time_us, expected.time_us) << name;
+    EXPECT_EQ(predicted.bound, expected.bound) << name;
+    EXPECT_EQ(predicted.parts, expected.parts) << name;
+    if (inputs.part.empty()) continue;
+    EXPECT_EQ(std::ranges::count(model->parts(), inputs.part), 1) << name << ": " << inputs.part;
+  }
+}
+
+TEST(Registry, SaysWhatAnOperationLacks) {
+  for (const auto& [name, sample] : samples()) {
+    const ModelEntry& entry = find_model(name);
+    const auto model = make(entry, sample);
+    const auto inputs = model->inputs();
+    const auto required =
+        std::ranges::find_if(inputs, [](const Column& column) { return column.is_required; });
+    if (required == inputs.end()) continue;
+    const RowPrediction nothing = predict_inputs(*model, {});
+    EXPECT_FALSE(nothing.time_us) << name;
+    EXPECT_TRUE(nothing.reason.starts_with(fmt::format("without {}", required->name)))
+        << nothing.reason;
+  }
+}
+
+TEST(Registry, RefusesWhatAColumnDoes) {
+  const auto model = find_model("embedding_backward_sgd").make({});
+  OperationInputs inputs;
+  inputs.add("batch_size", 0.5);
+  EXPECT_EQ(predict_inputs(*model, inputs).reason,
+            "batch_size: expected an integer from 1 to 100000000, found 0.5");
+}
+
+TEST(Registry, AModelOfOnePassRefusesTheOther) {
+  const read::Op op{"embedding", "", embedding_of("forward")};
+  const auto inputs = find_model("embedding_backward_sgd").inputs_of({op, machine_for("fc"), {}});
+  EXPECT_EQ(inputs.reason, "the model is of the pass backward_sgd");
+}
+
+}  // namespace
+}  // namespace inline_prof::model
