@@ -69,7 +69,7 @@ struct Row {
   SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
   // Of corrected_us: until the device that comes last to the collective is there.
   std::optional<double> waited_us;
-  std::optional<double> flops;  // what the operation has to do at least; model/op_work.hpp
+  std::optional<double> flops;  // what the operation has to do at least; model/roofline.hpp
   std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;

@@ -1,6 +1,6 @@
 // The kinds of operations with their attributes, and the number types, as in prof.json, in layers
 // files and in PROFILE_OP. One table for the injected library, the readers, the models and
-// prof-model measure; docs/prof_json.md shows it. analyzer/model/op_work.cpp computes the work and
+// prof-model measure; docs/prof_json.md shows it. analyzer/model/roofline.cpp computes the work and
 // the traffic of each kind.
 #pragma once
 
