@@ -109,8 +109,8 @@ require_packages() {
   fi
 }
 
-# get_cudnn_frontend FOLDER: puts the headers of scripts/cudnn_frontend_requirements.txt into FOLDER/include.  One
-# wheel serves every machine, since they hold no compiled code.
+# get_cudnn_frontend FOLDER: puts the headers of scripts/cudnn_frontend_requirements.txt into FOLDER/include, and
+# their licence into FOLDER/share/doc.  One wheel serves every machine, since they hold no compiled code.
 get_cudnn_frontend() {
   local requirements work status=0
   requirements=$(dirname "${BASH_SOURCE[0]}")/cudnn_frontend_requirements.txt
@@ -120,7 +120,8 @@ get_cudnn_frontend() {
     "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
       --python-version 3.11 --platform manylinux_2_28_x86_64 --dest "$work" --requirement "$requirements" &&
     python3 -m zipfile -e "$work"/nvidia_cudnn_frontend-*.whl "$work/wheel" &&
-    mkdir -p "$1" && cp -r "$work/wheel/include" "$1/"; } >&2 || status=1
+    mkdir -p "$1/share/doc/nvidia-cudnn-frontend" && cp -r "$work/wheel/include" "$1/" &&
+    cp -r "$work"/wheel/nvidia_cudnn_frontend-*.dist-info/licenses/. "$1/share/doc/nvidia-cudnn-frontend/"; } >&2 || status=1
   rm -rf "$work"
   return "$status"
 }

@@ -159,7 +159,13 @@ class Measure(unittest.TestCase):
         return {"kind": "attention", "source": "F.scaled_dot_product_attention", "batch": 8, "heads": 16,
                 "q_len": 2048, "kv_len": 2048, "head_dim": 128, "type": "bf16", "pass": "forward", **more}
 
+    def need_front_end(self):
+        self.measure("--from", self.profile_of(self.attention()), "-o", self.path / "front_end.csv")
+        if rows_of(self.path / "front_end.csv")[0]["library"].startswith("cublas"):
+            self.skipTest("prof-measure was built without cudnn_frontend.h")
+
     def test_attention_is_replayed_in_one_kernel(self):
+        self.need_front_end()
         table = self.path / "alone.csv"
         # 4 b h q k d operations, half of them under a mask; the model's rate for fused attention.
         fused_us = 4 * 8 * 16 * 2048 * 2048 * 128 / 495 * 1e-6
@@ -190,6 +196,7 @@ class Measure(unittest.TestCase):
                       "attention's backward pass is not measured"):
             self.assertIn("skipped 1: isolated: cudnnCreate answers CUDNN_STATUS_NOT_INITIALIZED; products: " + words,
                           done.stderr)
+        self.need_front_end()
         done = self.measure("--from", self.profile_of(
             self.attention(causal=True, kv_len=1024), self.attention(**{"pass": "sideways"}), self.attention(type="f32"),
             self.attention(kv_heads=3)), "-o", table, "--force", status=0)

@@ -1,4 +1,4 @@
-"""A PyTorch host for launch_census.py: training steps of a linear and of a convolution model (cuBLAS,
+"""A PyTorch host for census.py: training steps of a linear and of a convolution model (cuBLAS,
 cuDNN), then replays of a captured graph.
 
     torch_host.py [--nccl] [--compile]

@@ -1,4 +1,4 @@
-"""Plays the part of torch_training.py where PyTorch has no GPU: the loop of training_loop
+"""Plays the part of torch_training.py where PyTorch has no GPU: the training loop of loops.cu
 (STAND_IN_LOOP), of which only the ranges are known, not which launch lies in which."""
 
 import json
