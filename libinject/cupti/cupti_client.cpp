@@ -214,7 +214,7 @@ void enable_launches(bool on) {
   if (!on) timer::forget_launches();
 }
 
-// What ends handles.
+// Enables the callbacks of calls that end handles.
 void enable_endings() {
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {

@@ -32,7 +32,7 @@ void note_exit() noexcept;
 // kept.  0: unknown, or no cross-check.
 [[nodiscard]] std::uint32_t cross_check_of_this_launch() noexcept;
 
-// What CUPTI has seen so far; empty without a cross-check.
+// Returns what CUPTI has seen so far; empty without a cross-check.
 [[nodiscard]] std::optional<record::CrossCheck> collect();
 
 }  // namespace inline_prof::cupti

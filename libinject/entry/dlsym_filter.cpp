@@ -96,7 +96,7 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
     return pass_on();
   }
 
-  // Who stands behind us and wraps the function as well looks for the driver's: through us again, a
+  // A library behind us that wraps the function as well asks for the driver's: through us again, a
   // launch would be seen twice.
   if (has_function(caller, name)) return pass_on();
   void* real = sys::original_dlsym()(handle, name);

@@ -1,5 +1,5 @@
-// What is known of a kernel from the time when its launch was captured into a graph: its layer, and
-// the library call or label around it.  A replay launches the kernel without any of this.
+// Notes of a kernel from the capture of its launch into a graph: its layer, and the library call or
+// label around it.  A replay launches the kernel without any of this.
 #pragma once
 
 #include "hook/launch.hpp"
@@ -14,7 +14,7 @@
 
 namespace inline_prof::graphs {
 
-// What the end of an operator's call says of one of its launches.
+// Description of one launch of an operator's call, given when the call ends.
 struct CallNotes {
   record::Op op;      // without a kind until then
   std::string layer;  // of a launch that has none by itself

@@ -51,8 +51,8 @@ class GraphClone {
   // Applies changes of kernels that the application has made while this was built.  False if that
   // fails.  With the registry's mutex held.
   [[nodiscard]] bool catch_up() noexcept;
-  // What the application does to the node of its exec is done to the clone of
-  // `node` in ExecutableGraph::copy.
+  // Returns the clone of `node` in ExecutableGraph::copy, to which changes of the application are
+  // mirrored.
   [[nodiscard]] CUgraphNode clone_node_of(CUgraphNode node) const noexcept;
   // `clone_node` stands between the events.
   [[nodiscard]] bool times(CUgraphNode clone_node) const noexcept;

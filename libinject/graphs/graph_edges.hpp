@@ -1,4 +1,4 @@
-// What a graph's node depends on, and what depends on it, with the data of the edges.
+// The edges of a graph's node, with their data.
 #pragma once
 
 #include <cuda.h>
@@ -13,7 +13,7 @@ struct Edges {
   std::vector<CUgraphEdgeData> data;
 
   [[nodiscard]] std::size_t size() const { return nodes.size(); }
-  // What depends waits until all of what it depends on has ended.
+  // True if a node waits until all nodes that it depends on have ended.
   [[nodiscard]] bool are_full() const;
   // A full edge, which waits for longer, can take the place of each: none carries other data than
   // that it leaves from a kernel's programmatic port.

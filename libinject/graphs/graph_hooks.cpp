@@ -319,44 +319,24 @@ CUresult CUDAAPI hooked_cuGraphRetainUserObject(CUgraph graph, CUuserObject obje
   return result;
 }
 
-CUresult CUDAAPI hooked_cuStreamBeginCapture(CUstream stream) {
-  hook::start_once();
-  return begun(original_cuStreamBeginCapture(stream));
-}
-
-CUresult CUDAAPI hooked_cuStreamBeginCapture_ptsz(CUstream stream) {
-  hook::start_once();
-  return begun(original_cuStreamBeginCapture_ptsz(stream));
-}
-
-CUresult CUDAAPI hooked_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-  hook::start_once();
-  return begun(original_cuStreamBeginCapture_v2(stream, mode));
-}
-
-CUresult CUDAAPI hooked_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-  hook::start_once();
-  return begun(original_cuStreamBeginCapture_v2_ptsz(stream, mode));
-}
-
-CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
-                                                    const CUgraphNode* dependencies,
-                                                    const CUgraphEdgeData* edges, std::size_t count,
-                                                    CUstreamCaptureMode mode) {
-  hook::start_once();
-  return begun(
-      original_cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
-}
-
-CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
-                                                         const CUgraphNode* dependencies,
-                                                         const CUgraphEdgeData* edges,
-                                                         std::size_t count,
-                                                         CUstreamCaptureMode mode) {
-  hook::start_once();
-  return begun(
-      original_cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
-}
+// The beginning of a capture, for both kinds of default stream.
+#define INLINE_PROF_CAPTURE(symbol, parameters, arguments) \
+  CUresult CUDAAPI hooked_##symbol parameters {            \
+    hook::start_once();                                    \
+    return begun(original_##symbol arguments);             \
+  }                                                        \
+  CUresult CUDAAPI hooked_##symbol##_ptsz parameters {     \
+    hook::start_once();                                    \
+    return begun(original_##symbol##_ptsz arguments);      \
+  }
+INLINE_PROF_CAPTURE(cuStreamBeginCapture, (CUstream stream), (stream))
+INLINE_PROF_CAPTURE(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
+                    (stream, mode))
+INLINE_PROF_CAPTURE(cuStreamBeginCaptureToGraph,
+                    (CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                     const CUgraphEdgeData* edges, std::size_t count, CUstreamCaptureMode mode),
+                    (stream, graph, dependencies, edges, count, mode))
+#undef INLINE_PROF_CAPTURE
 
 CUresult CUDAAPI hooked_cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return ended(original_cuStreamEndCapture(stream, graph));

@@ -99,7 +99,7 @@ bool nodes_of(CUgraph graph, std::vector<CUgraphNode>& nodes) {
   return true;
 }
 
-// What a graph holds, read without the registry's mutex.
+// A graph's nodes, read without the registry's mutex.
 struct Reading {
   std::vector<CUgraphNode> handles;
   std::vector<GraphNode> nodes;

@@ -34,7 +34,7 @@ struct GraphNode {
   std::shared_ptr<const NodeNotes> notes;
 
   [[nodiscard]] bool is_kernel() const { return type == CU_GRAPH_NODE_TYPE_KERNEL; }
-  // What can be timed by itself.
+  // True if the node can be timed by itself.
   [[nodiscard]] bool is_work() const { return is_kernel() || copied.bytes > 0; }
 };
 

@@ -27,8 +27,8 @@ namespace inline_prof::hook {
 #define INLINE_PROF_LAUNCH_TYPES \
   CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**
 
-// What a null stream means; also the index of a launch function's original.  The spare one is for a
-// second address that the driver hands out under the same name.
+// Meanings of a null stream; also the indices of a launch function's originals.  The spare one is
+// for a second address that the driver hands out under the same name.
 inline constexpr std::size_t kLegacy = 0;
 inline constexpr std::size_t kPerThread = 1;
 inline constexpr std::size_t kSpare = 2;
@@ -269,7 +269,8 @@ Signature_cuLaunchKernel hooked_cuLaunchKernel_spare __asm__("inline_prof_launch
 Signature_cuLaunchKernelEx hooked_cuLaunchKernelEx_spare;
 Signature_cuLaunchCooperativeKernel hooked_cuLaunchCooperativeKernel_spare;
 
-// Where cuLaunchKernel's assembly jumps when the filter lets a launch through (launch_hooks.cpp).
+// Targets of cuLaunchKernel's assembly for a launch that the filter lets through
+// (launch_hooks.cpp).
 Signature_cuLaunchKernel launch_counted_legacy __asm__("inline_prof_launch_counted_legacy");
 Signature_cuLaunchKernel launch_counted_per_thread __asm__("inline_prof_launch_counted_per_thread");
 Signature_cuLaunchKernel launch_counted_spare __asm__("inline_prof_launch_counted_spare");

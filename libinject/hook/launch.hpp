@@ -41,7 +41,7 @@ struct LaunchTicket {
   bool is_captured = false;  // the launch becomes a node of a graph
   timer::ContextTimer::Pair* pair = nullptr;
   CUgraphExec clone = nullptr;  // launched in place of the application's exec
-  // Where the launch was counted; taken back if the driver refuses it.
+  // The count that includes the launch; taken back if the driver refuses it.
   std::atomic<std::uint32_t>* counted = nullptr;
 
   [[nodiscard]] bool has_end() const noexcept { return kind != Kind::kNothing || is_captured; }

@@ -154,7 +154,7 @@ LabelPlace find_set(const OpenRanges& ranges, std::uint64_t key) noexcept {
   return {.at = ranges.count, .begin = ranges.text_length};
 }
 
-// What comes next under `key` stands innermost again.
+// The next range under `key` stands innermost again.
 void take_away(OpenRanges& ranges, std::uint64_t key, LabelPlace found) noexcept {
   if (found.at == ranges.count) return;
   erase_started(key);
@@ -172,7 +172,7 @@ void replace_text(OpenRanges& ranges, LabelPlace place, const char* text) noexce
   ranges.text_length = static_cast<std::uint32_t>(others + length);
 }
 
-// What the followed range whose text begins at `begin` follows.
+// Returns the pointer that the followed range with its text at `begin` follows.
 const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexcept {
   const char* const* followed = nullptr;
   std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
@@ -225,7 +225,7 @@ void start_range(std::uint64_t id, const char* text) noexcept {
 }
 
 void end_range(std::uint64_t id) noexcept {
-  // The thread that started it drops it at its next look.
+  // The thread that started it drops it when it next reads its ranges.
   if (is_wanted()) erase_started(id);
 }
 

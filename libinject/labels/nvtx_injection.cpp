@@ -18,7 +18,7 @@ constinit std::array<NvtxEntry, 2> nvtx_entries{{
 
 namespace {
 
-// Where this copy of NVTX keeps its pointer to `function`; null if it has no such function.
+// Returns this copy of NVTX's pointer to `function`; null if it has no such function.
 NvtxFunctionPointer* place_in(const NvtxExportTableCallbacks& callbacks,
                               const NvtxFunction& function) {
   NvtxFunctionTable table = nullptr;

@@ -18,8 +18,8 @@ extern constinit std::array<NvtxEntry, 2> nvtx_entries;
 // Null for every other name.  Takes no lock and does not allocate, since the dlsym filter calls it.
 [[nodiscard]] NvtxEntry* nvtx_entry(const char* symbol) noexcept;
 
-// What NVTX gets in place of `real`, the function of the tool that it has loaded: ours, which then
-// calls `real`; or `real` itself if another tool is chained already.
+// Returns what NVTX gets in place of `real`, the function of the tool that it has loaded: ours,
+// which then calls `real`; or `real` itself if another tool is chained already.
 [[nodiscard]] void* wrap_nvtx_entry(NvtxEntry& entry, void* real) noexcept;
 
 }  // namespace inline_prof::labels

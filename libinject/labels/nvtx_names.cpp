@@ -112,7 +112,7 @@ Domain* domain_named(NameBook& book, const std::string& name) {
   const auto known = book.domain_by_name.find(name);
   if (known != book.domain_by_name.end()) return known->second;
   const std::size_t at = std::min(book.domain_by_name.size() + 1, kMostDomains - 1);
-  // What is there is read without a lock.
+  // Other threads read the owner without a lock.
   if (domains[at].owner == kNoLayers)
     domains[at].owner = reinterpret_cast<RangeOwner>(&domains[at]);
   if (at < kMostDomains - 1) book.domain_by_name.emplace(name, &domains[at]);

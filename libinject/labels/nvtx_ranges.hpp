@@ -1,5 +1,5 @@
-// What the application's NVTX calls do: push/pop and start/end, in every form.  Each call is passed
-// on to the user's tool, if one is chained.
+// The application's NVTX calls: push/pop and start/end, in every form.  Each call is passed on to
+// the user's tool, if one is chained.
 #pragma once
 
 #include "labels/nvtx_api.hpp"

@@ -47,7 +47,7 @@ const KindWords& words_of(CopyKind kind) noexcept {
   return kKindWords[static_cast<std::size_t>(kind)];
 }
 
-// Where one end of a copy is.
+// The memory at one end of a copy.
 struct Place {
   enum class Memory : std::uint8_t { kDevice, kPinned, kPageable };
   Memory memory = Memory::kDevice;
@@ -135,7 +135,7 @@ const char* name_of(CopyKind kind) noexcept {
 
 record::Op op_of(const Copy& copy, std::string_view source) {
   const KindWords& words = words_of(copy.kind);
-  constexpr std::string_view version = "_v2";  // of the driver's function, which is nobody's affair
+  constexpr std::string_view version = "_v2";  // the ABI suffix, stripped
   if (source.ends_with(version)) source.remove_suffix(version.size());
   record::Op op{.kind = std::string(op_kind_name(OpKind::kCopy)),
                 .attributes = {},

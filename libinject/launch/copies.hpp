@@ -1,6 +1,6 @@
-// Copies, fills and operations of streams on memory: what the driver does without a kernel.  They
-// are counted and measured as launches are.  What a kernel's handle is to a launch, an address of
-// ours is to these, one for each kind.
+// Copies, fills and operations of streams on memory, which the driver makes without a kernel.  They
+// are counted and measured as launches are; an address of ours, one for each kind, stands for the
+// kernel's handle.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -44,12 +44,12 @@ extern constinit std::array<CopyKey, kCopyKinds> copy_keys;
   return reinterpret_cast<CUfunction>(&copy_keys[static_cast<std::size_t>(kind)]);
 }
 
-// Of what key_of() gives.
+// Inverts key_of().
 [[nodiscard]] inline CopyKind kind_of(const void* key) noexcept {
   return static_cast<CopyKind>(static_cast<const CopyKey*>(key) - copy_keys.data());
 }
 
-// True for what key_of() gives.
+// True for a key of key_of().
 [[nodiscard]] inline bool is_copy(const void* function) noexcept {
   return function >= copy_keys.data() && function < copy_keys.data() + copy_keys.size();
 }
@@ -57,7 +57,7 @@ extern constinit std::array<CopyKey, kCopyKinds> copy_keys;
 // The name of its events: "memcpy_HtoD".
 [[nodiscard]] const char* name_of(CopyKind kind) noexcept;
 
-// What it moves, and between which memories.  `source`: the call that said so.
+// Describes the bytes and memories of a copy.  `source`: the call that made it.
 [[nodiscard]] record::Op op_of(const Copy& copy, std::string_view source);
 
 // Between two addresses of unified memory.  Asks the driver where they are.

@@ -1,7 +1,7 @@
 // Copies, fills and operations of streams on memory.  One that is not measured costs the test of
 // the filter; what it copies is asked of the driver only where it is counted or may be measured.
 //
-// Where the host copies from or to a device in each iteration, that tells where iterations end.
+// Copies from or to the host in each iteration tell where iterations end.
 #include "hook/driver_functions.hpp"
 #include "launch/copies.hpp"
 #include "launch/launch_arguments.hpp"
@@ -43,8 +43,8 @@ struct CopyCall {
   [[nodiscard]] CUresult made() const { return forward(forward_call); }
 };
 
-// What is copied, and whether the call only has to be made.  On a stack frame of its own, which is
-// gone when the call is made.
+// Finds what is copied; true if the call only has to be made.  On a stack frame of its own, which
+// is gone when the call is made.
 [[gnu::noinline]] bool is_settled(const CopyCall& call, Copy& copy, timer::LaunchSlot*& counted) {
   bool settled = true;
   hook::fenced(call.api, [&] {
@@ -194,21 +194,18 @@ INLINE_PROF_COPY(cuMemcpyPeerAsync, _ptsz, stream,
                   std::size_t bytes, CUstream stream),
                  (to, to_context, from, from_context, bytes, stream), note_nothing(),
                  copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpy2D_v2, _ptds, nullptr, (const CUDA_MEMCPY2D* what), (what),
-                 note_synchronous(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy2DUnaligned_v2, _ptds, nullptr, (const CUDA_MEMCPY2D* what), (what),
-                 note_synchronous(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy3D_v2, _ptds, nullptr, (const CUDA_MEMCPY3D* what), (what),
-                 note_synchronous(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy3DPeer, _ptds, nullptr, (const CUDA_MEMCPY3D_PEER* what), (what),
-                 note_nothing(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy2DAsync_v2, _ptsz, stream, (const CUDA_MEMCPY2D* what, CUstream stream),
-                 (what, stream), note_nothing(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy3DAsync_v2, _ptsz, stream, (const CUDA_MEMCPY3D* what, CUstream stream),
-                 (what, stream), note_nothing(), copy_of(what))
-INLINE_PROF_COPY(cuMemcpy3DPeerAsync, _ptsz, stream,
-                 (const CUDA_MEMCPY3D_PEER* what, CUstream stream), (what, stream), note_nothing(),
-                 copy_of(what))
+#define INLINE_PROF_COPY_OF(symbol, Descriptor, note) \
+  INLINE_PROF_COPY(symbol, _ptds, nullptr, (const Descriptor* what), (what), note, copy_of(what))
+#define INLINE_PROF_COPY_OF_ASYNC(symbol, Descriptor)                                \
+  INLINE_PROF_COPY(symbol, _ptsz, stream, (const Descriptor* what, CUstream stream), \
+                   (what, stream), note_nothing(), copy_of(what))
+INLINE_PROF_COPY_OF(cuMemcpy2D_v2, CUDA_MEMCPY2D, note_synchronous())
+INLINE_PROF_COPY_OF(cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, note_synchronous())
+INLINE_PROF_COPY_OF(cuMemcpy3D_v2, CUDA_MEMCPY3D, note_synchronous())
+INLINE_PROF_COPY_OF(cuMemcpy3DPeer, CUDA_MEMCPY3D_PEER, note_nothing())
+INLINE_PROF_COPY_OF_ASYNC(cuMemcpy2DAsync_v2, CUDA_MEMCPY2D)
+INLINE_PROF_COPY_OF_ASYNC(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D)
+INLINE_PROF_COPY_OF_ASYNC(cuMemcpy3DPeerAsync, CUDA_MEMCPY3D_PEER)
 INLINE_PROF_COPY(cuMemcpyBatchAsync, _ptsz, stream,
                  (CUdeviceptr * to, CUdeviceptr* from, std::size_t* bytes, std::size_t count,
                   void* attributes, std::size_t* places, std::size_t attribute_count,
@@ -228,72 +225,37 @@ INLINE_PROF_COPY(cuMemcpy3DBatchAsync, _ptsz, stream,
 INLINE_PROF_COPY(cuMemcpy3DBatchAsync_v2, _ptsz, stream,
                  (std::size_t count, void* boxes, unsigned long long flags, CUstream stream),
                  (count, boxes, flags, stream), note_nothing(), copy_of_boxes(boxes, count))
-INLINE_PROF_COPY(cuMemsetD8_v2, _ptds, nullptr,
-                 (CUdeviceptr to, unsigned char value, std::size_t count), (to, value, count),
-                 note_nothing(), fill_of(std::uint64_t{count}))
-INLINE_PROF_COPY(cuMemsetD8Async, _ptsz, stream,
-                 (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream),
-                 (to, value, count, stream), note_nothing(), fill_of(std::uint64_t{count}))
-INLINE_PROF_COPY(cuMemsetD2D8_v2, _ptds, nullptr,
-                 (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
-                  std::size_t height),
-                 (to, pitch, value, width, height), note_nothing(),
-                 fill_of(std::uint64_t{width} * height))
-INLINE_PROF_COPY(cuMemsetD2D8Async, _ptsz, stream,
-                 (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
-                  std::size_t height, CUstream stream),
-                 (to, pitch, value, width, height, stream), note_nothing(),
-                 fill_of(std::uint64_t{width} * height))
-INLINE_PROF_COPY(cuMemsetD16_v2, _ptds, nullptr,
-                 (CUdeviceptr to, unsigned short value, std::size_t count), (to, value, count),
-                 note_nothing(), fill_of(std::uint64_t{count} * sizeof value))
-INLINE_PROF_COPY(cuMemsetD16Async, _ptsz, stream,
-                 (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream),
-                 (to, value, count, stream), note_nothing(),
-                 fill_of(std::uint64_t{count} * sizeof value))
-INLINE_PROF_COPY(cuMemsetD2D16_v2, _ptds, nullptr,
-                 (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
-                  std::size_t height),
-                 (to, pitch, value, width, height), note_nothing(),
-                 fill_of(std::uint64_t{width} * height * sizeof value))
-INLINE_PROF_COPY(cuMemsetD2D16Async, _ptsz, stream,
-                 (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
-                  std::size_t height, CUstream stream),
-                 (to, pitch, value, width, height, stream), note_nothing(),
-                 fill_of(std::uint64_t{width} * height * sizeof value))
-INLINE_PROF_COPY(cuMemsetD32_v2, _ptds, nullptr,
-                 (CUdeviceptr to, unsigned value, std::size_t count), (to, value, count),
-                 note_nothing(), fill_of(std::uint64_t{count} * sizeof value))
-INLINE_PROF_COPY(cuMemsetD32Async, _ptsz, stream,
-                 (CUdeviceptr to, unsigned value, std::size_t count, CUstream stream),
-                 (to, value, count, stream), note_nothing(),
-                 fill_of(std::uint64_t{count} * sizeof value))
-INLINE_PROF_COPY(cuMemsetD2D32_v2, _ptds, nullptr,
-                 (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
-                  std::size_t height),
-                 (to, pitch, value, width, height), note_nothing(),
-                 fill_of(std::uint64_t{width} * height * sizeof value))
-INLINE_PROF_COPY(cuMemsetD2D32Async, _ptsz, stream,
-                 (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
-                  std::size_t height, CUstream stream),
-                 (to, pitch, value, width, height, stream), note_nothing(),
-                 fill_of(std::uint64_t{width} * height * sizeof value))
-INLINE_PROF_COPY(cuStreamWaitValue32_v2, _ptsz, stream,
-                 (CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags),
-                 (stream, at, value, flags), note_nothing(),
-                 value_of(CopyKind::kWaitValue, sizeof value))
-INLINE_PROF_COPY(cuStreamWaitValue64_v2, _ptsz, stream,
-                 (CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags),
-                 (stream, at, value, flags), note_nothing(),
-                 value_of(CopyKind::kWaitValue, sizeof value))
-INLINE_PROF_COPY(cuStreamWriteValue32_v2, _ptsz, stream,
-                 (CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags),
-                 (stream, at, value, flags), note_nothing(),
-                 value_of(CopyKind::kWriteValue, sizeof value))
-INLINE_PROF_COPY(cuStreamWriteValue64_v2, _ptsz, stream,
-                 (CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags),
-                 (stream, at, value, flags), note_nothing(),
-                 value_of(CopyKind::kWriteValue, sizeof value))
+// Fills of values with so many bits.
+#define INLINE_PROF_FILL(bits, Value)                                                          \
+  INLINE_PROF_COPY(cuMemsetD##bits##_v2, _ptds, nullptr,                                       \
+                   (CUdeviceptr to, Value value, std::size_t count), (to, value, count),       \
+                   note_nothing(), fill_of(std::uint64_t{count} * sizeof value))               \
+  INLINE_PROF_COPY(cuMemsetD##bits##Async, _ptsz, stream,                                      \
+                   (CUdeviceptr to, Value value, std::size_t count, CUstream stream),          \
+                   (to, value, count, stream), note_nothing(),                                 \
+                   fill_of(std::uint64_t{count} * sizeof value))                               \
+  INLINE_PROF_COPY(                                                                            \
+      cuMemsetD2D##bits##_v2, _ptds, nullptr,                                                  \
+      (CUdeviceptr to, std::size_t pitch, Value value, std::size_t width, std::size_t height), \
+      (to, pitch, value, width, height), note_nothing(),                                       \
+      fill_of(std::uint64_t{width} * height * sizeof value))                                   \
+  INLINE_PROF_COPY(cuMemsetD2D##bits##Async, _ptsz, stream,                                    \
+                   (CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,         \
+                    std::size_t height, CUstream stream),                                      \
+                   (to, pitch, value, width, height, stream), note_nothing(),                  \
+                   fill_of(std::uint64_t{width} * height * sizeof value))
+INLINE_PROF_FILL(8, unsigned char)
+INLINE_PROF_FILL(16, unsigned short)
+INLINE_PROF_FILL(32, unsigned)
+
+#define INLINE_PROF_STREAM_VALUE(symbol, Value, kind)                              \
+  INLINE_PROF_COPY(symbol, _ptsz, stream,                                          \
+                   (CUstream stream, CUdeviceptr at, Value value, unsigned flags), \
+                   (stream, at, value, flags), note_nothing(), value_of(kind, sizeof value))
+INLINE_PROF_STREAM_VALUE(cuStreamWaitValue32_v2, cuuint32_t, CopyKind::kWaitValue)
+INLINE_PROF_STREAM_VALUE(cuStreamWaitValue64_v2, cuuint64_t, CopyKind::kWaitValue)
+INLINE_PROF_STREAM_VALUE(cuStreamWriteValue32_v2, cuuint32_t, CopyKind::kWriteValue)
+INLINE_PROF_STREAM_VALUE(cuStreamWriteValue64_v2, cuuint64_t, CopyKind::kWriteValue)
 INLINE_PROF_COPY(cuStreamBatchMemOp_v2, _ptsz, stream,
                  (CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations,
                   unsigned flags),

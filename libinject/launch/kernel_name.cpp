@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
-// Where the parameter list begins: the first '(' outside <> that opens no part of the name.
+// Returns the start of the parameter list: the first '(' outside <> that opens no part of the name.
 std::size_t end_of_name(std::string_view text) {
   int angles = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -34,8 +34,9 @@ class LaunchFilter {
   // A period is recognised by its anchor and its first kernel.
   static constexpr std::size_t kBoundaries = 2;
 
-  // Launches by function and stream, while they are counted.
-  timer::LaunchTable table;
+  // Launches by function and stream, while they are counted.  Static, so that it takes no room in
+  // the library's file: the other members are not all 0.
+  static inline constinit timer::LaunchTable table;
 
   [[nodiscard]] bool has(std::uint32_t any_of) const noexcept {
     return (reasons_.load(std::memory_order_relaxed) & any_of) != 0;

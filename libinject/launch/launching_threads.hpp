@@ -25,11 +25,11 @@ void note_first_launch_of_thread() noexcept;
   return several_threads_launch.load(std::memory_order_relaxed);
 }
 
-// Counts one launch; false where the caller must look at it.
+// Counts one launch; false if the caller must examine it.
 [[nodiscard]] inline bool count_quietly(timer::LaunchSlot& slot) noexcept {
   if (is_one_of_several_threads()) return slot.count_quietly(true);
-  // Said before the others are looked for.  That the processor keeps the order, too, is the affair
-  // of whoever comes second: membarrier() there is what a locked instruction would be here.
+  // Stored before the other threads are asked about.  The second thread makes the processor keep
+  // that order: its membarrier() takes the place of a locked instruction here.
   first_thread_counts.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const bool several_threads = several_threads_launch.load(std::memory_order_relaxed);

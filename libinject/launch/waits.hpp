@@ -1,6 +1,6 @@
-// Calls that wait for the device.  Where the host makes them in each iteration, they tell where
-// iterations end; what is launched after one finds the device without work, and that is noted with
-// the samples.
+// Calls that wait for the device.  If the host makes them in each iteration, they tell where
+// iterations end.  A launch after one finds the device without work, which is noted with its
+// sample.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace inline_prof::launch {
 // From before a call until after it.
 class HostWait {
  public:
-  // Where the call is no wait, nothing is done.
+  // Does nothing if the call is no wait.
   explicit HostWait(bool waits) noexcept : called_us_(waits ? time_of_call_us() : std::nullopt) {}
   ~HostWait() {
     if (called_us_) note_end(*called_us_);

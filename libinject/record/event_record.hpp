@@ -165,6 +165,19 @@ class EventList {
   [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_acquire); }
   [[nodiscard]] EventRecord& operator[](std::size_t i) const { return *events_[i]; }
 
+  // For loops over the events that are in the list when the loop begins.
+  struct Iterator {
+    const std::unique_ptr<EventRecord>* at;
+    EventRecord& operator*() const { return **at; }
+    Iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at != other.at; }
+  };
+  [[nodiscard]] Iterator begin() const { return {events_.get()}; }
+  [[nodiscard]] Iterator end() const { return {events_.get() + size()}; }
+
  private:
   std::unique_ptr<std::unique_ptr<EventRecord>[]> events_;
   std::vector<std::unique_ptr<EventRecord>> removed_;

@@ -15,7 +15,7 @@ std::string text_of(std::int64_t number) {
   return std::to_string(number);
 }
 
-// What happened to the samples that were recorded, or were to be, and are not in the file.
+// Says why samples that were recorded, or were to be, are not in the file.
 std::string causes(Session& session, std::uint64_t missing, std::uint64_t left_open) {
   const record::Dropped& dropped = session.run.dropped;
   std::string text;
@@ -166,11 +166,11 @@ bool settle_measured(Session& session) {
     session.warn(samples + "; the others, of " + of_events + ": " +
                  causes(session, missing, static_cast<std::uint64_t>(all.left_open)));
   }
-  // Where nothing came of all that was asked for, reasons do not make it complete.
+  // Reasons do not make a file complete that has no sample at all.
   return all_was_recorded && all.missing < all.wanted;
 }
 
-// What would have begun an iteration.
+// Names the calls and launches that would have begun an iteration.
 std::string awaited(const sys::Config& config) {
   switch (config.iteration_source) {
     case sys::IterationSource::kAuto:

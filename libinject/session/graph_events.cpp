@@ -204,8 +204,7 @@ void settle_graphs(Session& session) {
     }
     return graph.why_whole;
   };
-  for (std::size_t i = 0; i < session.run.events.size(); ++i) {
-    record::EventRecord& event = session.run.events[i];
+  for (record::EventRecord& event : session.run.events) {
     if (event.phase != session.phases.index() || !event.has(record::Flag::kGraphWhole)) continue;
     graphs::ExecutableGraph& graph = *session.sites.of_event(&event)->graph;
     event.reason = why_whole(graph).empty() ? kWithOverlap : why_whole(graph);

@@ -19,11 +19,11 @@ constexpr std::size_t kMostSearches = 16;
 
 // After a million launches without a period, the program has none or one that is too long.
 constexpr std::uint64_t kLongestSearch = std::uint64_t{1} << 20U;
-// Behind it, where the program has left its iterations.
+// The same after the program has left its iterations.
 constexpr std::uint64_t kLongestSearchAgain = std::uint64_t{256} << 10U;
 
-// What hints at iterations that come no more: waits of the host, graphs that are made.  More than
-// there usually are between two iterations.
+// Waits of the host and graphs that are made hint that no more iterations come, if there are more
+// of them than usual between two iterations.
 constexpr std::uint32_t kFewestHints = 32;
 constexpr std::uint32_t kHintsPerUsual = 4;
 
@@ -158,7 +158,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   if (is_guessed()) {
     if (!has_changed || !search.is_followed) return true;
     search.is_due = search.finder.found().has_value();
-    // What looked like iterations in the warm-up were parts of one.
+    // The iterations of the warm-up were parts of a longer one.
     if (session_.state() == RunState::kDiscovering) {
       begin_warmup_again();
       return false;
@@ -182,7 +182,7 @@ bool IterationSource::confirm() {
     }
     note_found(*search.finder.found());
   }
-  give_up();  // looking any further
+  give_up();
   return true;
 }
 
@@ -215,7 +215,7 @@ const graphs::ExecutableGraph* IterationSource::boundary_graph(
   return nullptr;
 }
 
-// What was found is followed as soon as it is launched again.
+// A found period is followed as soon as it is launched again.
 void IterationSource::follow_again() {
   for (auto& [stream, search] : searches_)
     search.is_due = search.finder.found().has_value();

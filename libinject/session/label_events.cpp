@@ -56,7 +56,7 @@ bool is_open(const LabelEvents::Open& label, int discovery) noexcept {
   return label.discovery == discovery && label.site->open_occurrence == label.occurrence;
 }
 
-// Those that another thread has stopped make room.
+// Labels that another thread has stopped make room.
 void note_open(const LabelEvents::Open& label) noexcept {
   ThreadNotes* const notes = thread_notes.make();
   if (notes == nullptr) return;

@@ -24,7 +24,7 @@ struct KernelInfo {
   bool is_copy = false;  // a copy counts as a launch of a kernel of its kind
 };
 
-// What is launched: one member is set.
+// A launched kernel, label or graph: one member is set.
 struct Launched {
   CUfunction function = nullptr;
   labels::Label* label = nullptr;

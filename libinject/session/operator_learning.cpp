@@ -17,7 +17,7 @@
 namespace inline_prof::session {
 namespace {
 
-// Of one call: one that launches more is not described.
+// A call with more launches is not described.
 constexpr std::size_t kMostLaunches = record::EventList::kCapacity;
 
 constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
@@ -51,7 +51,7 @@ double threads_of(const hook::Launch& launch) noexcept {
   return threads;
 }
 
-// What the end of its call will say of this launch; null outside all calls.
+// Returns the notes that the end of this call will fill in for the launch; null outside all calls.
 std::shared_ptr<graphs::CallNotes> notes_to_be(const hook::Launch& launch,
                                                const std::string& kernel) {
   OpenCall* const call = call_now();
@@ -142,7 +142,8 @@ bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
          one.source == other.source && left.notes->layer == right.notes->layer;
 }
 
-// What all launches with this grid are like; null where they differ, or there is none.
+// Returns a launch that all launches with this grid are like; null if they differ, or there is
+// none.
 const LearnedLaunch* only_launch_with(const LearnedKernel& learned,
                                       const std::array<unsigned, 3>& grid) {
   const LearnedLaunch* found = nullptr;
@@ -246,7 +247,7 @@ void OperatorLearning::iteration_starts(std::int64_t position) {
   learns_.store(is_wanted, std::memory_order_relaxed);
   if (!is_wanted) return;
   learned_.clear();
-  // Each launch is looked at, also of those that are known.
+  // Every launch is examined, known ones as well.
   for (const auto& site : session_.sites.all())
     site->slot->limit.store(0, std::memory_order_relaxed);
 }
@@ -259,7 +260,7 @@ void OperatorLearning::warmup_ends() noexcept {
 void OperatorLearning::note_launch(const LaunchSite& site, const hook::Launch& launch) {
   if (!learns_.load(std::memory_order_relaxed)) return;
   if (site.kernel == nullptr || launch.copy != nullptr) return;
-  // What is part of a label or of a library's call is described there.
+  // Launches inside a label or a library's call are described there.
   if (session_.label_events.innermost(launch.stream) != nullptr) return;
   if (libraries::OpFrame* op = libraries::outermost_op()) return note_library_call(launch, *op);
   LearnedKernel& learned = learned_kernel(site, labels::current_layer());
@@ -305,8 +306,8 @@ void OperatorLearning::settle() {
         event->layer_name.clear();
       continue;
     }
-    // One that is launched once more, or once less, has lost its place, unless all of its grid are
-    // alike.
+    // A kernel that is launched more or less often has lost its places, unless all launches of a
+    // grid are alike.
     for (record::EventRecord* event : learned.events) {
       const LearnedLaunch* same = only_launch_with(learned, event->shape->grid);
       event->op = nullptr;

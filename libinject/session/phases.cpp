@@ -18,7 +18,7 @@
 namespace inline_prof::session {
 namespace {
 
-// A run has so many phases at most, and looks so often for another one: 32 warm-ups of 10
+// A run has so many phases at most, and begins a warm-up again so often: 32 warm-ups of 10
 // iterations, each with a list of events, are what it may cost.
 constexpr std::size_t kMostPhases = 8;
 constexpr int kMostRenewals = 32;
@@ -28,7 +28,7 @@ constexpr int kDiffering = 3;  // iterations in a row: an evaluation of one batc
 constexpr int kFewestBriefVisits = 2;  // that are worth a word
 constexpr std::int64_t kCompareEvery = 32;
 constexpr std::int64_t kCompareEveryOfSeveral = 8;  // where phases come in turns
-// A launch in a watched iteration takes 40 ns: a long run has 0.2 ns for them.
+// A launch in a compared iteration takes 40 ns: a long run has 0.2 ns for them.
 constexpr std::int64_t kCompareOftenUntil = 1024;
 constexpr std::int64_t kCompareEveryLater = 256;
 constexpr int kMostHintsInVain = 6;  // 128 iterations to the next
@@ -97,8 +97,7 @@ bool Phases::is_current(const record::EventRecord& event) const {
 // Equal for iterations that launch the same.  The order does not count: several threads launch.
 std::uint64_t Phases::signature() const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    const record::EventRecord& event = session_.run.events[i];
+  for (const record::EventRecord& event : session_.run.events) {
     if (!is_current(event) || event.is_copy) continue;
     std::uint64_t hash = kBasis;
     for (const char byte : event.event_name)
@@ -115,7 +114,7 @@ std::uint64_t Phases::signature() const {
   return sum;
 }
 
-// Of the iteration that ends, from what was counted since it began; counts begin anew.
+// Returns by how much the ending iteration deviates from the warm-up; counts begin anew.
 double Phases::take_deviation() {
   double usual = 0;
   auto differing = static_cast<double>(foreign_launches_.exchange(0, std::memory_order_relaxed));
@@ -155,7 +154,7 @@ void Phases::begin_counting_anew() {
   }
 }
 
-// True where what an iteration deviates by says that it is of another phase.
+// True if the deviation shows that the iteration is of another phase.
 bool Phases::is_another(double deviation) {
   if (comparison_.first_deviations.size() >= kFirstCompared) return deviation > comparison_.most;
   comparison_.first_deviations.push_back(deviation);
@@ -168,7 +167,7 @@ bool Phases::is_another(double deviation) {
   return deviation > kMostDeviation;
 }
 
-// Something hints at another phase.  Less and less often where nothing comes of it.
+// True if something hints at another phase; less and less often if nothing comes of it.
 bool Phases::is_hinted_at(std::int64_t iteration) {
   const bool was_put_off = std::exchange(comparison_.is_put_off, false);
   if (!was_put_off &&
@@ -199,8 +198,7 @@ void Phases::end_stretch(std::int64_t last) {
     session_.run.phases[static_cast<std::size_t>(index_)].stretches.pop_back();
   for (timer::ContextTimer& timer : session_.contexts.timers())
     timer.discard_after(last);
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (is_current(event)) event.forget_samples_after(last);
   }
 }
@@ -210,13 +208,11 @@ void Phases::end_stretch(std::int64_t last) {
 void Phases::go_on_with(int phase) {
   std::map<EventPlace, record::EventRecord*> known;
   std::unordered_map<const record::EventRecord*, record::EventRecord*> taken_for;
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (event.phase == phase) known.emplace(place_of(event), &event);
   }
   const auto sites = session_.sites.take_events();
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (!is_current(event)) continue;
     const auto same = known.find(place_of(event));
     const auto site = sites.find(&event);
@@ -272,7 +268,7 @@ bool Phases::may_find_another() const {
 
 bool Phases::has_left(std::int64_t iteration, bool was_void) {
   if (!are_followed() || session_.state() != RunState::kMeasuring) return false;
-  // Where streams and kernels that went are looked for, they may be what comes.
+  // New kernels and streams may be those of lost sites, which are being searched for.
   if (launch::filter.has(launch::LaunchFilter::kSitesLost)) {
     stop_comparing();
     comparison_.is_put_off = true;
@@ -378,7 +374,6 @@ bool Phases::go_on_with_known() {
   return true;
 }
 
-// Nothing that repeats was found.
 void Phases::stop_search() {
   measure_nothing();
   session_.enter(RunState::kMeasuring);
@@ -388,14 +383,12 @@ void Phases::take_layers_of_earlier() {
   if (!some_are_planned()) return;
   const std::lock_guard lock(session_.run.mutex);
   std::map<EventPlace, const record::EventRecord*> earlier;
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    const record::EventRecord& event = session_.run.events[i];
+  for (const record::EventRecord& event : session_.run.events) {
     if (event.layer_name.empty()) continue;
     if (is_current(event)) return;  // it has layers of its own
     earlier.try_emplace(place_of(event), &event);
   }
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (!is_current(event)) continue;
     const auto found = earlier.find(place_of(event));
     if (found == earlier.end()) continue;

@@ -30,7 +30,7 @@ struct Target {
   std::vector<record::EventRecord*> events;
 };
 
-// What a phase measures, and how far it has come.
+// The targets of a phase, and how far their measurement has come.
 struct Course {
   std::vector<Target> targets{};
   schedule::Plan plan{};

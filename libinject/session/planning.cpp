@@ -55,7 +55,7 @@ double pair_us(const record::Calibration& calibration) {
   if (calibration.empty_kernel_pair && calibration.added_kernel) {
     const double us =
         calibration.empty_kernel_pair->median_us - calibration.added_kernel->median_us;
-    // Less than around nothing it cannot be.
+    // It cannot be less than around nothing.
     if (calibration.added_kernel->median_us > 0)
       return std::max(us, calibration.empty_pair.median_us);
   }
@@ -69,8 +69,7 @@ double pair_us(const record::Calibration& calibration) {
 std::vector<schedule::MetEvent> Planning::gather_targets(std::vector<Target>& targets) {
   std::vector<schedule::MetEvent> met;
   std::map<std::tuple<std::string, std::string, int, bool>, std::size_t> places;
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (event.phase != session_.phases.index()) continue;
     const auto [place, is_new] = places.try_emplace(
         std::tuple(event.event_name, event.layer_name, event.occurrence, event.is_inside_graph()),
@@ -91,8 +90,7 @@ std::vector<schedule::MetEvent> Planning::gather_targets(std::vector<Target>& ta
 void Planning::close_open_labels() {
   const std::string* first = nullptr;
   std::size_t count = 0;
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i) {
-    record::EventRecord& event = session_.run.events[i];
+  for (record::EventRecord& event : session_.run.events) {
     if (event.end_index >= 0 || event.phase != session_.phases.index()) continue;
     event.end_index = session_.discovery.next_index();
     if (++count == 1) first = &event.event_name;
@@ -124,7 +122,7 @@ void Planning::merge_ops_into_labels() {
 // With a period that was found, the iteration may hold more than the training step at times (an
 // evaluation); launches that most iterations do not have would wait for their turn in vain.
 void Planning::leave_out_rare_events() {
-  // What was captured once is launched by its graph from then on.
+  // A launch that was captured once is made by its graph from then on.
   session_.sites.forget_events([&](const record::EventRecord& event) {
     const LaunchSite& site = *session_.sites.of_event(&event);
     const bool is_rare = site.usual_votes > 0 && event.launch_occurrence >= site.usual_count;
@@ -134,7 +132,7 @@ void Planning::leave_out_rare_events() {
   });
 }
 
-// What each target is like, in their order; its events know their class afterwards.
+// Describes the targets, in their order, and gives their events a class.
 std::vector<schedule::ClassMember> Planning::name_classes() {
   Course& course = session_.phases.course();
   std::vector<schedule::ClassMember> members;
@@ -236,7 +234,7 @@ void Planning::settle_discovery() {
   settle_graphs(session_);
 }
 
-// False where nothing can be measured, or all is planned: it is a phase that is known.
+// False if nothing can be measured, or a known phase goes on.
 bool Planning::plan_run() {
   Course& course = session_.phases.course();
   settle_discovery();

@@ -9,17 +9,17 @@
 namespace inline_prof::session {
 namespace {
 
-// What is not launched again in so many iterations, or launches of other kernels, is gone for good,
-// until the next thing is destroyed.
+// A search ends after so many iterations, or launches of other kernels, until the next thing is
+// destroyed.
 constexpr int kIterationsOfSearch = 8;
 constexpr int kLaunchesOfSearch = 100'000;
 
 constexpr int kIterationsOfAttempt = 2;  // the one that is counted down at once, and one more
 constexpr int kMostAttemptsInVain = 10;  // 2048 iterations to the next
-// So often a stream has another one follow it before each iteration is expected to have its own.
+// A stream that another one followed so often is expected to be new in each iteration.
 constexpr int kOften = 2;
 
-// Some event of it is to be measured, or it tells where iterations start.
+// True if an event of it is measured, or it tells where iterations start.
 bool is_wanted(const LaunchSite& site) {
   return launch::filter.is_boundary(site.slot->function.load(std::memory_order_relaxed)) ||
          std::any_of(site.events.begin(), site.events.end(),
@@ -30,7 +30,7 @@ bool is_default_stream(CUstream stream) {
   return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-// True where a site on `old` may be launched on `stream` from now on.
+// True if a site on `old` may be launched on `stream` from now on.
 bool may_become(const StreamInfo& old, CUstream stream, const timer::ContextTimer* timer) {
   if (old.timer != timer) return false;
   if (old.handle == stream) return true;
@@ -66,7 +66,7 @@ void Rebinding::end_search() {
   launch::filter.remove(launch::LaunchFilter::kSitesLost);
 }
 
-// Its launches are found in the table, or no launch is taken for one of them.
+// Moves the site to its handles' slot, or lets no launch be taken for one of its own.
 void Rebinding::place(LaunchSite& site) {
   timer::LaunchSlot& old = *site.slot;
   const void* old_function = old.function.load(std::memory_order_relaxed);
@@ -112,7 +112,7 @@ bool Rebinding::lose_stream(StreamInfo& stream) {
   return some_are_wanted;
 }
 
-// Of a site with other handles, or none.
+// Returns the kernel of a site with this handle, else the one that the driver names.
 const KernelInfo* Rebinding::kernel_behind(CUfunction function) {
   for (const auto& site : session_.sites.all()) {
     if (site->kernel != nullptr && site->function == function) return site->kernel;
@@ -197,14 +197,14 @@ LaunchSite* Rebinding::rebind(const Launched& launched, CUstream stream) {
         !may_become(*site->stream, stream, timer)) {
       continue;
     }
-    // Of a kernel that has several handles, the ones that live stay as they are.
+    // A handle that lives keeps its site.
     if (has_handles(*site) ||
         (site->function != nullptr && kernel != nullptr && site->function != launched.function)) {
       continue;
     }
     // Every stream has copies: one tells nothing of where kernels are launched from now on.
     if (is_copy(*site) && site->stream->handle != stream && has_kernels(*site->stream)) continue;
-    // What is on the stream already is nearer than what was on one that has ended.
+    // A site on this stream is nearer than one on a stream that has ended.
     if (best == nullptr || (site->stream->handle == stream && best->stream->handle != stream))
       best = site.get();
   }

@@ -8,7 +8,7 @@
 // its device, or makes a stream for each step, is measured on.
 //
 // A program may also leave a stream for another one without destroying it.  Where something that is
-// armed was not launched in its iteration, the next one is looked at: a stream on which nothing at
+// armed was not launched in its iteration, the next one is counted: a stream on which nothing at
 // all is launched then counts as lost.  If nothing takes its place, it is as it was.
 #pragma once
 

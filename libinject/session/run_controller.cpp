@@ -12,8 +12,8 @@ namespace {
 // for.
 constexpr int kLongestDraining = 1024;
 
-// In a longer warm-up than usual iterations are searched for no further than this: the search looks
-// at every launch.
+// A longer warm-up than usual searches for iterations no further than this: the search examines
+// every launch.
 constexpr std::int64_t kSearchedInWarmup = 256;
 
 }  // namespace

@@ -23,7 +23,7 @@ class RunController {
   void close_record();
 
  private:
-  // What one iteration measures.
+  // The targets of one iteration.
   struct Choice {
     enum class Kind { kNothing, kTargets, kEverything, kOver } kind = Kind::kNothing;
     std::vector<std::size_t> targets{};

@@ -245,7 +245,7 @@ void Session::iteration_starts(IterationMark mark) {
   bool is_over = false;
   {
     const std::lock_guard lock(mutex);
-    // What was discovered up to the pause was not a whole iteration.
+    // The iteration before the pause was not whole.
     if (trigger::was_paused()) {
       arming.void_iteration();
       if (state() == RunState::kDiscovering) discovery.begin_anew();
@@ -279,7 +279,7 @@ Session::Closing Session::close_run(End end) {
   if (now == RunState::kWithoutIterations) without_iterations.extend_time_to_the_end();
   if (now < RunState::kMeasuring) sites.fold_counts();
   if (now == RunState::kDiscovering && !phases.some_are_planned()) {
-    // What the warm-up has met is all that there is.
+    // The warm-up's events are all that there is.
     const std::lock_guard run_lock(run.mutex);
     run.phase_in_making = -1;
   }
@@ -344,18 +344,18 @@ void Session::warn_once(std::string warning) {
 }
 
 void Session::count_host_bytes() {
-  std::uint64_t bytes = sizeof(Session) + sizeof launch::filter +
+  std::uint64_t bytes = sizeof(Session) + sizeof launch::filter.table +
                         contexts.timers().size() * sizeof(timer::ContextTimer);
   bytes += graphs::copy_bytes() + graphs::registry_bytes();
-  for (std::size_t i = 0; i < run.events.size(); ++i)
-    bytes += sizeof(record::EventRecord) + run.events[i].capacity() * sizeof(record::Sample);
+  for (record::EventRecord& event : run.events)
+    bytes += sizeof(record::EventRecord) + event.capacity() * sizeof(record::Sample);
   run.host_bytes.store(bytes);
 }
 
 std::uint64_t Session::samples_taken() const {
   std::uint64_t count = 0;
-  for (std::size_t i = 0; i < run.events.size(); ++i)
-    count += run.events[i].sample_count();
+  for (record::EventRecord& event : run.events)
+    count += event.sample_count();
   return count;
 }
 

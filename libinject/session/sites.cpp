@@ -126,8 +126,7 @@ void Sites::forget_events(const std::function<bool(const record::EventRecord&)>&
   record::RunRecord& run = session_.run;
   const std::lock_guard lock(run.mutex);
   std::unordered_set<const record::EventRecord*> gone;
-  for (std::size_t i = 0; i < run.events.size(); ++i) {
-    record::EventRecord& event = run.events[i];
+  for (record::EventRecord& event : run.events) {
     if (event.phase == session_.phases.index() && unwanted(event)) gone.insert(&event);
   }
   for (const auto& site : sites_) {

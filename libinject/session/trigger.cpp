@@ -15,12 +15,11 @@
 namespace inline_prof::session::trigger {
 namespace {
 
-constexpr useconds_t kWatchMicroseconds = 100'000;
+constexpr useconds_t kPollMicroseconds = 100'000;
 
 constinit std::atomic<bool> paused{false};
 constinit std::atomic<bool> resumed{false};
-constinit std::atomic<int> watched_signal{0};
-constinit std::atomic<bool> watching_file{false};
+constinit std::atomic<bool> polling_file{false};
 
 // Two atomic stores, so that a signal handler may call it.  After a pause every launch is examined
 // until the next iteration begins.
@@ -41,20 +40,20 @@ bool exists(const std::string& path) {
   return stat(path.c_str(), &status) == 0;
 }
 
-void* watch_file(void* argument) {
+void* poll_file(void* argument) {
   const auto* path = static_cast<const std::string*>(argument);
-  while (watching_file.load() && sys::is_on() && !sys::only_quiet_threads_are_left()) {
+  while (polling_file.load() && sys::is_on() && !sys::only_quiet_threads_are_left()) {
     set_paused(!exists(*path));
-    usleep(kWatchMicroseconds);
+    usleep(kPollMicroseconds);
   }
   delete path;
   return nullptr;
 }
 
-void start_watching(const std::string& path) {
-  watching_file.store(true);
+void start_polling(const std::string& path) {
+  polling_file.store(true);
   auto* argument = new std::string(path);
-  const int error = sys::start_quiet_detached_thread(watch_file, argument);
+  const int error = sys::start_quiet_detached_thread(poll_file, argument);
   if (error != 0) {
     delete argument;
     throw sys::ConfigError("INLINE_PROF_TRIGGER=file:" + path +
@@ -74,7 +73,6 @@ void start_listening(int signal) {
   struct sigaction ours {};
   ours.sa_handler = on_signal;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  watched_signal.store(signal);
   sigaction(signal, &ours, nullptr);
 }
 
@@ -87,7 +85,7 @@ void install(const sys::Config& config) {
     return start_listening(config.trigger_signal);
   }
   paused.store(!exists(config.trigger_file));
-  start_watching(config.trigger_file);
+  start_polling(config.trigger_file);
 }
 
 bool is_paused() noexcept {
@@ -100,7 +98,7 @@ bool was_paused() noexcept {
 
 // The handler stays and does nothing: a late signal must not end the application.
 void remove() noexcept {
-  watching_file.store(false);
+  polling_file.store(false);
 }
 
 }  // namespace inline_prof::session::trigger

@@ -20,8 +20,8 @@ bool UnitTests::is_measured(const UnitTest& test) const {
 
 void UnitTests::prepare_to_measure() {
   session_.planning.settle_discovery();
-  for (std::size_t i = 0; i < session_.run.events.size(); ++i)
-    session_.run.events[i].reserve(static_cast<std::uint32_t>(session_.settings.repeat));
+  for (record::EventRecord& event : session_.run.events)
+    event.reserve(static_cast<std::uint32_t>(session_.settings.repeat));
   for (timer::ContextTimer& timer : session_.contexts.timers())
     static_cast<void>(timer.create_events(kEventPairs));
   session_.count_host_bytes();

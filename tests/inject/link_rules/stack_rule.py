@@ -16,8 +16,8 @@ MOST_BYTES = 4096
 # These never run on the stack of an application's thread: the mains of our threads, what only the writer's
 # thread calls, and what is begun on a large stack (sys/large_stack).
 ELSEWHERE = re.compile(
-    r"WriterThread::main|HoldLimit::main|watch_file|unsubscribe_main|sys::\(anonymous namespace\)::run\(|"
-    r"_Function_handler<.*make_writer|hook::\(anonymous namespace\)::start\(\)|on_large_stack<")
+    r"WriterThread::main|HoldLimit::main|poll_file|unsubscribe_main|sys::\(anonymous namespace\)::run\(|"
+    r"_Function_handler<.*make_writer|inline_prof_start|on_large_stack<")
 # The C++ library's own, which nobody reaches but through a call that is seen.
 OF_THE_LANGUAGE = re.compile(r"^(std::|__gnu_cxx::|__cxxabiv1::|\(anonymous namespace\)::|_?_?cxa_|__)")
 # Functions that call themselves, and how deep: a tree of 8192 nodes has 26 levels at most (T. H. Cormen et
@@ -29,12 +29,16 @@ KNOWN_LEVELS = re.compile(r"_Rb_tree<.*>::_M_erase\(|std::__introsort_loop<")
 ONCE = "inline_prof::sys::turn_off("
 # Calls through pointers that lead back into the library: the caller, and what it may call.
 THROUGH_POINTERS = [
-    ("inline_prof::hook::meet(", "::describe"),
-    ("inline_prof::hook::forget_events(", "_Function_handler<bool (inline_prof::record::EventRecord"),
+    ("Discovery::meet(", ">::describe<"),
+    ("Discovery::meet(", "::describe_one("),
+    ("Sites::forget_events(", "_Function_handler<bool (inline_prof::record::EventRecord"),
     ("Calibrator::measure(", "Calibrator::fill_"),
-    ("inline_prof::sys::turn_off(", "inline_prof::hook::cupti::leave("),
-    ("GraphClone::set_events(", "::set_kernel("),
-    ("GraphClone::set_events(", "::set_enabled("),
+    ("inline_prof::sys::turn_off(", "inline_prof::cupti::leave("),
+    ("LiveClone::mirror(", "::set_kernel("),
+    ("LiveClone::mirror(", "::set_enabled("),
+    # Reports of the wrappers to the session (libinject/hook/observer.hpp).
+    *((wrapper, f"Session::{report}(") for report in ("before_launch", "after_launch", "context_created")
+      for wrapper in ("hook::report<", "Wrapper<", "::copied_unmarked(", "graph_launch_unmarked<", "::on_callback(")),
 ]
 
 # Bytes that glibc's functions take below their return address, measured with glibc 2.36 by filling the stack

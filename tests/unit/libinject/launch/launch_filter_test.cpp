@@ -1,0 +1,100 @@
+#include "launch/launch_filter.hpp"
+
+#include "sys/lifecycle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+
+namespace inline_prof::launch {
+namespace {
+
+// Handles with filter bits of their own.
+alignas(64) constexpr std::array<std::byte, 64> kMemory{};
+const void* handle(std::size_t i) {
+  return &kMemory[16 * i];
+}
+
+class Filter : public testing::Test {
+ protected:
+  Filter() {
+    sys::lifecycle.store(sys::Lifecycle::kOn);
+    filter_.remove(LaunchFilter::kCounting);
+  }
+  ~Filter() override {
+    sys::lifecycle.store(sys::Lifecycle::kDormant);
+    sys::set_filter(sys::kEveryLaunch);
+  }
+
+  bool is_settled(const void* function) {
+    timer::LaunchSlot* counted = nullptr;
+    return filter_.settle(function, nullptr, counted);
+  }
+  void arm(const void* function) {
+    const std::array functions{function};
+    filter_.arm(functions, std::uint64_t{1} << sys::filter_bit(function));
+  }
+
+  LaunchFilter filter_;
+};
+
+TEST_F(Filter, LetsThroughWhatIsArmed) {
+  EXPECT_FALSE(sys::may_be_armed(handle(0)));
+  arm(handle(0));
+  EXPECT_TRUE(sys::may_be_armed(handle(0)));
+  EXPECT_FALSE(sys::may_be_armed(handle(1)));
+  EXPECT_FALSE(is_settled(handle(0)));
+  EXPECT_TRUE(is_settled(handle(1)));
+  filter_.arm({}, sys::kNoLaunch);
+  EXPECT_TRUE(is_settled(handle(0)));
+}
+
+TEST_F(Filter, IsOpenAsLongAsOneReasonHolds) {
+  filter_.add(LaunchFilter::kSitesLost);
+  filter_.add(LaunchFilter::kComparing);
+  EXPECT_TRUE(filter_.remove(LaunchFilter::kSitesLost));
+  EXPECT_FALSE(filter_.remove(LaunchFilter::kSitesLost)) << "it is gone";
+  EXPECT_TRUE(sys::may_be_armed(handle(1)));
+  EXPECT_FALSE(is_settled(handle(1)));
+  arm(handle(0));
+  EXPECT_TRUE(sys::may_be_armed(handle(1))) << "arming does not end a reason";
+  EXPECT_TRUE(filter_.remove(LaunchFilter::kComparing));
+  EXPECT_FALSE(sys::may_be_armed(handle(1)));
+}
+
+TEST_F(Filter, ExaminesEveryLaunchUntilTheLastCaptureEnds) {
+  filter_.capture_begins();
+  filter_.capture_begins();
+  EXPECT_EQ(filter_.capture_ends(), 1U);
+  EXPECT_FALSE(is_settled(handle(1)));
+  EXPECT_EQ(filter_.capture_ends(), 0U);
+  EXPECT_EQ(filter_.capture_ends(), 0U) << "its beginning was not seen";
+  EXPECT_TRUE(is_settled(handle(1)));
+}
+
+TEST_F(Filter, ForwardsLaunchesThatAreOnlyMarked) {
+  arm(handle(0));
+  filter_.add(LaunchFilter::kMarking);
+  EXPECT_TRUE(sys::may_be_armed(handle(1)));
+  EXPECT_TRUE(is_settled(handle(1)));
+  EXPECT_TRUE(filter_.only_marks(handle(1)));
+  EXPECT_FALSE(filter_.only_marks(handle(0)));
+}
+
+TEST_F(Filter, CountsLaunchesThatHaveASlot) {
+  filter_.add(LaunchFilter::kCounting);
+  timer::LaunchSlot* counted = nullptr;
+  EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted));
+  timer::LaunchSlot* slot = filter_.table.insert(handle(0), nullptr);
+  slot->limit.store(1);
+  EXPECT_TRUE(filter_.settle(handle(0), nullptr, counted));
+  EXPECT_EQ(counted, slot);
+  EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted)) << "at its limit";
+  slot->limit.store(9);
+  filter_.add(LaunchFilter::kSearching);
+  EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted));
+}
+
+}  // namespace
+}  // namespace inline_prof::launch
