@@ -21,7 +21,7 @@
 #         simulated GPU (inject_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
 #   tsan  what has threads: the injected library and the programs under it (threaded_folders below).  Reports read
-#         their files on two, which hand over whole results under a lock (join/two_threads.hpp).
+#         their files on two, which hand over whole results under a lock (base/two_threads.hpp).
 # The sanitizers leave out programs that are large, or differ in little (not_under_asan, not_under_tsan below).
 # All of them compile the sources of a target together, a dozen at a time, and precompile the system's
 # headers.  A source that relies on what others include is found by clang-tidy, which looks at each alone,

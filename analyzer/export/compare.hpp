@@ -1,6 +1,6 @@
 #pragma once
 
-#include "join/compare.hpp"
+#include "join/compare/compare.hpp"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
-#include "join/statistics.hpp"
+#include "join/rows/statistics.hpp"
 
 #include <optional>
 #include <string>

@@ -2,9 +2,9 @@
 
 #include "base/csv.hpp"
 #include "base/text.hpp"
-#include "join/communicator.hpp"
-#include "join/statistics.hpp"
-#include "join/verdict.hpp"
+#include "join/rows/communicator.hpp"
+#include "join/rows/statistics.hpp"
+#include "join/rows/verdict.hpp"
 #include "read/phases.hpp"
 #include "report/columns.hpp"
 
@@ -140,9 +140,9 @@ std::vector<DataColumn> run_columns() {
        column("event_bias_source", kString,
               [](Of of) { return of.part.analysis.event_bias_source; }),
        column("iterations", kInt64, [](Of of) { return whole(of.profile.iter_time_ms.size()); }),
-       column("iteration_us", kDouble, [](Of of) { return of.run.iteration_us; }),
-       column("iteration_lower_us", kDouble, [](Of of) { return lower(of.run.iteration_ci95_us); }),
-       column("iteration_upper_us", kDouble, [](Of of) { return upper(of.run.iteration_ci95_us); }),
+       column("iteration_us", kDouble, [](Of of) { return of.run.iteration.us; }),
+       column("iteration_lower_us", kDouble, [](Of of) { return lower(of.run.iteration.ci95_us); }),
+       column("iteration_upper_us", kDouble, [](Of of) { return upper(of.run.iteration.ci95_us); }),
        column("overhead_percent", kDouble, [](Of of) {
          const auto& overhead = of.profile.overhead;
          return overhead ? overhead->slowdown_percent : std::nullopt;
@@ -178,11 +178,7 @@ std::vector<DataColumn> phase_columns() {
        column("stretches", kInt32,
               [](Of of) { return std::max<std::int64_t>(std::ssize(of.phase->stretches), 1); }),
        column("iteration_us", kDouble,
-              [](Of of) {
-                const auto& times_ms = of.phase->iter_time_ms;
-                return times_ms.empty() ? std::nullopt
-                                        : std::optional(join::median(times_ms) * 1e3);
-              }),
+              [](Of of) { return join::iteration_of(of.phase->iter_time_ms).us; }),
        column("share", kDouble, [](Of of) { return of.phase->share; }),
        column("kernel_launches", kInt64, [](Of of) { return of.phase->kernel_launches; }),
        column("graph_launches", kInt64, [](Of of) { return of.phase->graph_launches; }),

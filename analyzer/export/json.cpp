@@ -1,7 +1,7 @@
 #include "export/json.hpp"
 
 #include "export/json_values.hpp"
-#include "join/idle.hpp"
+#include "join/diagnose/idle.hpp"
 #include "report/columns.hpp"
 
 #include <optional>
@@ -107,7 +107,7 @@ Json run_json(const join::Run& run) {
   json["command"] = or_null(profile.command);
   json["complete"] = profile.complete;
   json["iterations"] = profile.iter_time_ms.size();
-  json["iteration_us"] = or_null(run.iteration_us);
+  json["iteration_us"] = or_null(run.iteration.us);
   json["iteration_source"] = or_null(profile.profiler.iteration_source);
   json["iteration_confidence"] = or_null(profile.profiler.iteration_confidence);
   if (!profile.phases.empty()) json["phases"] = phases_json(profile);
@@ -192,8 +192,8 @@ std::string json_report(const join::Analysis& analysis) {
   json["event_bias_source"] = analysis.event_bias_source;
   json["event_bias_detail"] = or_null(analysis.event_bias_detail);
   json["kernel_floor_us"] = or_null(analysis.kernel_floor_us);
-  json["iteration_us"] = or_null(analysis.iteration_us);
-  json["iteration_ci95_us"] = or_null(analysis.iteration_ci95_us);
+  json["iteration_us"] = or_null(analysis.iteration.us);
+  json["iteration_ci95_us"] = or_null(analysis.iteration.ci95_us);
   json["shares"] = shares_json(analysis.shares_percent, 1.0);
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);

@@ -2,7 +2,7 @@
 // library.
 #pragma once
 
-#include "join/statistics.hpp"
+#include "join/rows/statistics.hpp"
 
 #include <nlohmann/json.hpp>
 

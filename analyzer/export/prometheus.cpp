@@ -39,7 +39,7 @@ void add_shares(std::string& out, const join::Analysis& analysis) {
 void add_runs(std::string& out, const join::Analysis& analysis) {
   Gauge iteration(out, "inline_prof_iteration_seconds", "Median time of an iteration.");
   for (const join::Run& run : analysis.runs)
-    iteration.add(run_labels(run), scaled(run.iteration_us, 1e-6));
+    iteration.add(run_labels(run), scaled(run.iteration.us, 1e-6));
   Gauge overhead(out, "inline_prof_overhead_ratio",
                  "Part by which profiling made iterations longer, as the run itself measured it.");
   for (const join::Run& run : analysis.runs) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "join/ranks.hpp"
+#include "join/ranks/ranks.hpp"
 
 #include <string>
 

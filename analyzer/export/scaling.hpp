@@ -1,6 +1,6 @@
 #pragma once
 
-#include "join/scaling.hpp"
+#include "join/ranks/scaling.hpp"
 
 #include <cstddef>
 #include <span>

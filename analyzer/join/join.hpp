@@ -2,29 +2,22 @@
 #pragma once
 
 #include "join/analysis.hpp"
-#include "join/event_bias.hpp"
-#include "join/peer.hpp"
-#include "model/model.hpp"
-#include "read/isolated.hpp"
+#include "join/predict/predicted_file.hpp"
+#include "join/rows/event_bias.hpp"
 #include "read/layers.hpp"
 #include "read/machine.hpp"
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace inline_prof::join {
 
-struct JoinOptions {
-  std::optional<read::Machine> machine;  // empty: matched for every device
+struct JoinOptions : PredictOptions {
   std::optional<read::Layers> layers;
-  std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   BiasSetting event_bias;
-  model::Models models = model::Models::kCalibrated;
-  std::shared_ptr<Peer> peer;         // whose estimates stand beside ours, if set
   bool keep_samples = false;          // fill Analysis::samples_us
   bool keep_events = false;           // those of Analysis::runs, with their samples
   bool leave_out_unreadable = false;  // of several files, with a warning

@@ -1,7 +1,5 @@
 #include "join/layer_sums.hpp"
 
-#include "join/outermost.hpp"
-
 #include <map>
 #include <string_view>
 

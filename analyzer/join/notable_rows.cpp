@@ -27,16 +27,27 @@ std::vector<const MergedRow*> innermost_rows(const Analysis& analysis) {
 }
 
 const MergedRow* largest_gain(const Analysis& analysis) {
-  if (analysis.worth_fixing.empty() || !analysis.iteration_us) return nullptr;
+  if (analysis.worth_fixing.empty() || !analysis.iteration.us) return nullptr;
   const MergedRow& row = analysis.merged[analysis.worth_fixing.front()];
   const double saved_us = row.saved_us_if_predicted.value_or(0.0);
-  return saved_us * 100.0 < kLeastGainPercent * *analysis.iteration_us ? nullptr : &row;
+  return saved_us * 100.0 < kLeastGainPercent * *analysis.iteration.us ? nullptr : &row;
 }
 
 }  // namespace
 
 bool is_bound(const MergedRow& row) {
   return row.ratio && !row.predicted_ci90_us;
+}
+
+std::vector<const MergedRow*> isolated_by_loss(const Analysis& analysis) {
+  std::vector<const MergedRow*> rows;
+  for (const MergedRow& row : analysis.merged) {
+    if (row.isolated && row.corrected_us) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::greater(), [](const MergedRow* row) {
+    return *row->corrected_us - row->isolated->alone_us;
+  });
+  return rows;
 }
 
 NotableRows notable_rows(const Analysis& analysis) {

@@ -22,6 +22,10 @@ struct NotableRows {
 
 [[nodiscard]] NotableRows notable_rows(const Analysis& analysis);
 
+// Returns the merged rows that were measured alone and have a time, those first that lose most in
+// the run.
+[[nodiscard]] std::vector<const MergedRow*> isolated_by_loss(const Analysis& analysis);
+
 // Its prediction is a bare bound, without an interval.
 [[nodiscard]] bool is_bound(const MergedRow& row);
 

@@ -1,9 +1,5 @@
 #include "join/timeline_layout.hpp"
 
-#include "join/nesting.hpp"
-#include "join/offsets_in_order.hpp"
-#include "join/outermost.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -22,10 +18,8 @@ std::optional<double> length_us(const Row& row) {
 
 class TrackBuilder {
  public:
-  // `offsets_us`: by row, where they are better known than by the row.
-  TrackBuilder(const std::vector<Row>& rows, const std::map<std::size_t, double>& offsets_us,
-               TimelineTrack& track)
-      : rows_(rows), offsets_us_(offsets_us), track_(track) {}
+  TrackBuilder(const std::vector<Row>& rows, const Placement& placement, TimelineTrack& track)
+      : rows_(rows), places_(placement.places), track_(track) {}
 
   void add(std::size_t index) {
     const Row& row = rows_[index];
@@ -45,10 +39,10 @@ class TrackBuilder {
       previous_end_us = std::max(previous_end_us, outer.start_us);
       lane = outer.lane + 1;
     }
-    const auto better_us = offsets_us_.find(index);
-    bar.start_us = better_us != offsets_us_.end() ? better_us->second
-                   : row.offset_us                ? *row.offset_us + moved_us
-                                                  : previous_end_us;
+    const auto own = places_.find(index);
+    bar.start_us = own != places_.end() ? own->second.seen_us.value_or(previous_end_us)
+                   : row.offset_us      ? *row.offset_us + moved_us
+                                        : previous_end_us;
     place(bar, lane);
     previous_end_us = std::max(previous_end_us, bar.start_us + bar.length_us);
     bar_of_[index] = track_.bars.size();
@@ -88,7 +82,7 @@ class TrackBuilder {
   };
 
   const std::vector<Row>& rows_;
-  const std::map<std::size_t, double>& offsets_us_;
+  const std::map<std::size_t, Place>& places_;
   TimelineTrack& track_;
   std::vector<LaneEnd> lane_end_;
   std::map<std::size_t, std::size_t> bar_of_;    // row to bar
@@ -114,16 +108,11 @@ std::vector<TimelineTrack> timeline_layout(const Analysis& analysis) {
     const Row& row = analysis.rows[i];
     rows_of[{row.profile, row.device_id, row.stream_index}].push_back(i);
   }
-  std::map<std::size_t, double> offsets_us;
-  for (const auto& [device, outermost] :
-       outermost_rows(analysis.rows, children_of(analysis.rows))) {
-    offsets_us.merge(better_offsets(analysis, device.first, outermost));
-  }
   std::vector<TimelineTrack> tracks;
   for (const auto& [key, rows] : rows_of) {
     TimelineTrack track;
     std::tie(track.run, track.device_id, track.stream_index) = key;
-    TrackBuilder builder(analysis.rows, offsets_us, track);
+    TrackBuilder builder(analysis.rows, analysis.placement, track);
     for (const std::size_t row : rows)
       builder.add(row);
     if (!track.bars.empty()) tracks.push_back(std::move(track));

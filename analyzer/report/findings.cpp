@@ -1,8 +1,8 @@
 #include "report/findings.hpp"
 
-#include "join/idle.hpp"
+#include "join/diagnose/idle.hpp"
+#include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
-#include "join/rank_waits.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -24,14 +24,14 @@ std::string name_of(const join::MergedRow& row) {
 }
 
 std::string describe_whole(const join::Analysis& analysis) {
-  if (!analysis.shares_percent || !analysis.iteration_us) {
+  if (!analysis.shares_percent || !analysis.iteration.us) {
     return fmt::format("Where the iteration goes is not known: {}.", analysis.shares_reason);
   }
   const join::Shares& percent = *analysis.shares_percent;
   return fmt::format(
       "An iteration takes {:.3f} ms. {:.1f} % of it is measured and predicted, {:.1f} % measured "
       "without a prediction, {:.1f} % seen but not measured, {:.1f} % idle or not seen.",
-      *analysis.iteration_us * 1e-3, percent.predicted, percent.measured, percent.seen,
+      *analysis.iteration.us * 1e-3, percent.predicted, percent.measured, percent.seen,
       percent.idle);
 }
 
@@ -78,10 +78,10 @@ std::string describe_gain(const join::MergedRow& row) {
 
 // What the GPU waits for most; empty where that is not known, or little.
 std::string describe_idle(const join::Analysis& analysis) {
-  const auto mean = join::mean_idle(analysis);
+  const auto mean = join::mean_idle(analysis.idle);
   const join::IdlePart* part = mean ? join::largest_part(*mean) : nullptr;
-  if (part == nullptr || !analysis.iteration_us) return {};
-  const double percent = 100.0 / *analysis.iteration_us;
+  if (part == nullptr || !analysis.iteration.us) return {};
+  const double percent = 100.0 / *analysis.iteration.us;
   if (part->us * percent < kMuchIdlePercent) return {};
   const std::string place = part->behind.empty() ? "" : readable_name(part->behind.front().place);
   const std::string share = fmt::format("The GPU waits {:.0f} % of the step", part->us * percent);
@@ -136,7 +136,7 @@ std::string describe_why_late(const join::Analysis& analysis, const join::LastDe
   for (const join::Idle& idle : analysis.idle) {
     if (idle.profile != last.profile || idle.device_id != last.device_id) continue;
     const join::IdlePart* part = join::largest_part(idle);
-    const auto& iteration_us = analysis.runs[idle.profile].iteration_us;
+    const auto& iteration_us = analysis.runs[idle.profile].iteration.us;
     if (part == nullptr || !iteration_us) return {};
     const double percent = part->us * 100.0 / *iteration_us;
     if (percent < kMuchIdlePercent) return {};
@@ -148,11 +148,11 @@ std::string describe_why_late(const join::Analysis& analysis, const join::LastDe
 
 // The rank that the others wait for; empty where that is not known, or little.
 std::string describe_last_rank(const join::Analysis& analysis) {
-  const auto devices = join::last_devices(analysis);
+  const auto devices = join::last_devices(analysis.rank_waits, analysis.runs);
   if (devices.empty() || devices.front().exposed_percent < kMuchIdlePercent) return {};
   return fmt::format(
       "The other ranks wait {:.0f} % of the step for {}, which comes last to collectives{}.",
-      devices.front().exposed_percent, join::name_of(devices.front(), analysis),
+      devices.front().exposed_percent, join::name_of(devices.front(), analysis.runs),
       describe_why_late(analysis, devices.front()));
 }
 

@@ -1,8 +1,8 @@
 #include "report/head.hpp"
 
-#include "join/idle.hpp"
+#include "join/diagnose/idle.hpp"
+#include "join/diagnose/rank_waits.hpp"
 #include "join/phase_words.hpp"
-#include "join/rank_waits.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ std::string describe_run(const join::Run& run) {
 }
 
 std::string describe_iteration(const join::Analysis& analysis) {
-  if (!analysis.iteration_us) return "not known: " + analysis.shares_reason;
+  if (!analysis.iteration.us) return "not known: " + analysis.shares_reason;
   std::set<std::string> sources;
   for (const join::Run& run : analysis.runs) {
     const auto& profiler = run.profile.profiler;
@@ -54,10 +54,10 @@ std::string describe_iteration(const join::Analysis& analysis) {
                                      *profiler.iteration_confidence)
                        : profiler.iteration_source);
   }
-  std::string text = fmt::format("{:.3f} ms", *analysis.iteration_us * 1e-3);
-  if (analysis.iteration_ci95_us) {
-    text += fmt::format(" ({:.3f} to {:.3f})", analysis.iteration_ci95_us->lower * 1e-3,
-                        analysis.iteration_ci95_us->upper * 1e-3);
+  std::string text = fmt::format("{:.3f} ms", *analysis.iteration.us * 1e-3);
+  if (analysis.iteration.ci95_us) {
+    text += fmt::format(" ({:.3f} to {:.3f})", analysis.iteration.ci95_us->lower * 1e-3,
+                        analysis.iteration.ci95_us->upper * 1e-3);
   }
   text += fmt::format(", median of {}", analysis.iterations);
   if (!sources.empty()) text += fmt::format("; found by {}", fmt::join(sources, ", "));
@@ -133,8 +133,8 @@ std::string describe_idle(const join::Idle& idle, double iteration_us) {
 
 // The mean of several devices, and each of a few.
 void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
-  const auto mean = join::mean_idle(analysis);
-  if (!mean || !analysis.iteration_us || !(*analysis.iteration_us > 0)) return;
+  const auto mean = join::mean_idle(analysis.idle);
+  if (!mean || !analysis.iteration.us || !(*analysis.iteration.us > 0)) return;
   std::string label = "idle";
   const auto add = [&](std::string_view of, const join::Idle& idle, double iteration_us) {
     const std::string parts = describe_idle(idle, iteration_us);
@@ -142,14 +142,14 @@ void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
     lines.push_back({label, fmt::format("{}{}", of, parts)});
     label.clear();
   };
-  add("", *mean, *analysis.iteration_us);
+  add("", *mean, *analysis.iteration.us);
   if (analysis.idle.size() < 2 || analysis.idle.size() > kMostFiles) return;
   for (const join::Idle& idle : analysis.idle) {
     const join::Run& run = analysis.runs[idle.profile];
-    if (!run.iteration_us) continue;
+    if (!run.iteration.us) continue;
     const std::string of_file =
         analysis.runs.size() > 1 ? fmt::format(" of {}", printable(run.profile.file)) : "";
-    add(fmt::format("device {}{}: ", idle.device_id, of_file), idle, *run.iteration_us);
+    add(fmt::format("device {}{}: ", idle.device_id, of_file), idle, *run.iteration.us);
   }
 }
 
@@ -157,11 +157,11 @@ void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 void add_rank_waits(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   constexpr std::size_t most_devices = 3;
   std::vector<std::string> parts;
-  for (const join::LastDevice& last : join::last_devices(analysis)) {
+  for (const join::LastDevice& last : join::last_devices(analysis.rank_waits, analysis.runs)) {
     if (parts.size() == most_devices || last.percent < kLeastIdlePercent) break;
-    parts.push_back(
-        fmt::format("{:.1f} % of the others' iteration for {}, {:.1f} % with nothing else to do",
-                    last.percent, printable(join::name_of(last, analysis)), last.exposed_percent));
+    parts.push_back(fmt::format(
+        "{:.1f} % of the others' iteration for {}, {:.1f} % with nothing else to do", last.percent,
+        printable(join::name_of(last, analysis.runs)), last.exposed_percent));
   }
   if (parts.empty()) return;
   lines.push_back({"ranks", fmt::format("wait in collectives {}", fmt::join(parts, "; "))});

@@ -187,7 +187,7 @@ Json run_json(const join::Run& run) {
   json["file"] = profile.file;
   json["host"] = profile.host_name;
   json["rank"] = profile.rank ? Json(*profile.rank) : Json();
-  json["iteration_us"] = number(run.iteration_us);
+  json["iteration_us"] = number(run.iteration.us);
   const std::size_t step = profile.iter_time_ms.size() / kMostIterations + 1;
   json["every"] = step;
   json["iterations_us"] = Json::array();
@@ -287,7 +287,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   for (const HeadLine& line : head_lines(analysis))
     json["head"].push_back(Json::array({line.label, line.text}));
   json["phases"] = phases_json(analysis);
-  json["iteration_us"] = number(analysis.iteration_us);
+  json["iteration_us"] = number(analysis.iteration.us);
   json["shares_percent"] = shares_json(analysis.shares_percent);
   json["shares_us"] = shares_json(analysis.shares_us);
   json["shares_reason"] = analysis.shares_reason;

@@ -1,6 +1,6 @@
 #include "report/table_report.hpp"
 
-#include "join/isolate.hpp"
+#include "join/notable_rows.hpp"
 #include "join/row_order.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
@@ -128,7 +128,7 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
     fmt::format_to(std::back_inserter(out),
                    "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
                    shortened(name_of_row(row), width), *row.saved_us_if_predicted,
-                   *row.iteration_us_if_predicted * 1e-3, *analysis.iteration_us * 1e-3,
+                   *row.iteration_us_if_predicted * 1e-3, *analysis.iteration.us * 1e-3,
                    join::verdict_text(row));
   }
   if (count < analysis.worth_fixing.size()) {

@@ -27,6 +27,10 @@ HOOK_ROOMS = {
     "entry": ("cupti", "graphs", "hook", "labels", "launch", "libraries", "session"),
 }
 
+# The stages of the analyzer's join: each uses those before it.  `analyzer/join` puts them in order.
+JOIN_STAGES = {f"analyzer/join/{stage}" for stage in ("rows", "predict", "place", "diagnose")}
+JOIN = JOIN_STAGES | {"analyzer/join", "analyzer/join/compare", "analyzer/join/ranks"}
+
 # A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
 # the name lists of the hook rooms (RUN_MAY_INCLUDE).
 ALLOWED = {
@@ -43,12 +47,19 @@ ALLOWED = {
     "analyzer/read": {"base", "macros"},
     "analyzer/model": {"base", "macros", "analyzer/read"},
     "analyzer/fit": {"base", "macros", "analyzer/read", "analyzer/model"},
-    "analyzer/join": {"base", "macros", "analyzer/read", "analyzer/model"},
-    "analyzer/report": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join"},
-    "analyzer/export": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join", "analyzer/report"},
+    "analyzer/join/rows": {"base", "macros", "analyzer/read", "analyzer/model"},
+    "analyzer/join/predict": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join/rows"},
+    "analyzer/join/place": {"base", "macros", "analyzer/read", "analyzer/join/rows"},
+    "analyzer/join/diagnose": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join/rows",
+                               "analyzer/join/place"},
+    "analyzer/join": {"base", "macros", "analyzer/read", "analyzer/model", *JOIN_STAGES},
+    "analyzer/join/compare": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join", *JOIN_STAGES},
+    "analyzer/join/ranks": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join", *JOIN_STAGES},
+    "analyzer/report": {"base", "macros", "analyzer/read", "analyzer/model", *JOIN},
+    "analyzer/export": {"base", "macros", "analyzer/read", "analyzer/model", *JOIN, "analyzer/report"},
     "analyzer/measure": {"base", "macros", "analyzer/read", "analyzer/fit"},
     "analyzer/cli": {"base", "macros", "schedule", "analyzer/read", "analyzer/model",
-                     "analyzer/fit", "analyzer/join", "analyzer/report", "analyzer/export",
+                     "analyzer/fit", *JOIN, "analyzer/report", "analyzer/export",
                      "analyzer/measure"},
 }
 
@@ -81,7 +92,7 @@ def room_of(path):
     if FIT_OF_A_MODEL.match(path.as_posix()):
         return "analyzer/fit"
     parts = path.parts
-    for length in (2, 1):
+    for length in (3, 2, 1):
         name = "/".join(parts[:length])
         if name in ALLOWED and len(parts) > length:
             return name

@@ -4,7 +4,7 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
-#include "join/gate.hpp"
+#include "join/compare/gate.hpp"
 #include "report/grid.hpp"
 
 #include <fmt/format.h>

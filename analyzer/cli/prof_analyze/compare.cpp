@@ -1,5 +1,5 @@
 // prof-analyze compare BEFORE AFTER: is the second run slower?
-#include "join/compare.hpp"
+#include "join/compare/compare.hpp"
 
 #include "base/command_line.hpp"
 #include "cli/common/result_file.hpp"

@@ -9,10 +9,10 @@
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
-#include "join/belonging.hpp"
+#include "join/diagnose/belonging.hpp"
 #include "join/join.hpp"
 #include "join/readable.hpp"
-#include "join/two_threads.hpp"
+#include "base/two_threads.hpp"
 #include "model/machines.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
@@ -341,7 +341,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   std::string first_complaint;
   std::size_t readable = 0;
   Progress progress("reading");
-  join::in_two_threads(
+  base::in_two_threads(
       sources.size(),
       [&](std::size_t i) {
         return join::or_complaint([&] { return read_part(sources[i], join_options, known, sink); });

@@ -1,5 +1,5 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
-#include "join/ranks.hpp"
+#include "join/ranks/ranks.hpp"
 
 #include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
@@ -9,9 +9,9 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/ranks.hpp"
-#include "join/predict_rows.hpp"
+#include "join/predict/predict_rows.hpp"
 #include "join/readable.hpp"
-#include "join/two_threads.hpp"
+#include "base/two_threads.hpp"
 #include "model/machines.hpp"
 #include "model/units.hpp"
 #include "read/input_error.hpp"
@@ -70,7 +70,7 @@ join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
 ReadRanks read_ranks(RunFiles& files, const join::PredictCollective& predict) {
   ReadRanks ranks;
   Progress progress("reading");
-  join::in_two_threads(
+  base::in_two_threads(
       files.count(),
       [&](std::size_t i) {
         return join::or_complaint([&] { return join::summarise_rank(files.load(i), predict); });

@@ -1,5 +1,5 @@
 // prof-analyze scaling RUN...: runs on more and more GPUs beside each other.
-#include "join/scaling.hpp"
+#include "join/ranks/scaling.hpp"
 
 #include "base/command_line.hpp"
 #include "cli/common/grid_output.hpp"

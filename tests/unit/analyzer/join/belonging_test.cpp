@@ -1,4 +1,4 @@
-#include "join/belonging.hpp"
+#include "join/diagnose/belonging.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

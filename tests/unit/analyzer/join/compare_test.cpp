@@ -1,4 +1,4 @@
-#include "join/compare.hpp"
+#include "join/compare/compare.hpp"
 
 #include "join/join.hpp"
 #include "profile_builder.hpp"

@@ -1,4 +1,4 @@
-#include "join/event_bias.hpp"
+#include "join/rows/event_bias.hpp"
 
 #include "profile_builder.hpp"
 

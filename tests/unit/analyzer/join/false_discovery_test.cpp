@@ -1,4 +1,4 @@
-#include "join/false_discovery.hpp"
+#include "join/predict/false_discovery.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "join/gate.hpp"
+#include "join/compare/gate.hpp"
 
 #include "join/join.hpp"
 #include "profile_builder.hpp"

@@ -1,7 +1,7 @@
-#include "join/nested_regions.hpp"
+#include "join/rows/nested_regions.hpp"
 
 #include "join/join.hpp"
-#include "join/nesting.hpp"
+#include "join/rows/nesting.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"
 

@@ -1,4 +1,4 @@
-#include "join/nesting.hpp"
+#include "join/rows/nesting.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

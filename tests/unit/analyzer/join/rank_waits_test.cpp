@@ -1,5 +1,5 @@
 // Which rank the others wait for, of works that are known by hand.
-#include "join/rank_waits.hpp"
+#include "join/diagnose/rank_waits.hpp"
 
 #include "join/join.hpp"
 #include "join/layer_sums.hpp"
@@ -22,7 +22,7 @@ class Ranks {
   Ranks() {
     for (const std::int64_t rank : {0, 1}) {
       Run& run = analysis_.runs.emplace_back();
-      run.iteration_us = 1000;
+      run.iteration.us = 1000;
       run.profile.rank = rank;
       run.profile.host_name = "node";
     }
@@ -43,8 +43,9 @@ class Ranks {
   }
 
   Analysis& found() {
-    find_waits(analysis_.rows);
-    find_rank_waits(analysis_);
+    analysis_.rows = with_waits(std::move(analysis_.rows));
+    analysis_.rank_waits =
+        rank_waits(analysis_.rows, placement_of(analysis_.runs, analysis_.rows), analysis_);
     return analysis_;
   }
 
@@ -65,11 +66,11 @@ TEST(RankWaits, AreForTheOneThatComesLast) {
   EXPECT_EQ(wait.for_profile, 1U);
   EXPECT_NEAR(wait.us, 400, 1e-9);
   EXPECT_NEAR(wait.exposed_us, 300, 1e-9) << "100 us of it the other stream works";
-  const auto last = last_devices(analysis);
+  const auto last = last_devices(analysis.rank_waits, analysis.runs);
   ASSERT_EQ(last.size(), 1U);
   EXPECT_NEAR(last.front().percent, 40, 1e-9);
   EXPECT_NEAR(last.front().exposed_percent, 30, 1e-9);
-  EXPECT_EQ(name_of(last.front(), analysis), "rank 1 (node, device 0)");
+  EXPECT_EQ(name_of(last.front(), analysis.runs), "rank 1 (node, device 0)");
 }
 
 TEST(RankWaits, AreNotKnownOfWhatDoesNotMeet) {

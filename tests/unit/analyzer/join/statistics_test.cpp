@@ -1,4 +1,4 @@
-#include "join/statistics.hpp"
+#include "join/rows/statistics.hpp"
 
 #include <gtest/gtest.h>
 

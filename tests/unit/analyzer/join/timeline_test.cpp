@@ -1,6 +1,6 @@
-#include "join/timeline.hpp"
+#include "join/place/timeline.hpp"
 
-#include "join/lanes.hpp"
+#include "join/place/lanes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,15 +23,19 @@ Row placed_row(double offset_us, double length_us, bool is_graph_node) {
   return row;
 }
 
+Lanes::LaneStart put(Lanes& lanes, const Row& row) {
+  return lanes.place(row, row.offset_us);
+}
+
 TEST(Lanes, KernelsOfAGraphMayRunBesideEachOther) {
   Lanes lanes;
-  EXPECT_EQ(lanes.place(placed_row(0, 10, true)).lane, 0U);
-  EXPECT_EQ(lanes.place(placed_row(10, 30, true)).lane, 0U);
-  const Lanes::Place beside = lanes.place(placed_row(11, 10, true));
+  EXPECT_EQ(put(lanes, placed_row(0, 10, true)).lane, 0U);
+  EXPECT_EQ(put(lanes, placed_row(10, 30, true)).lane, 0U);
+  const Lanes::LaneStart beside = put(lanes, placed_row(11, 10, true));
   EXPECT_EQ(beside.lane, 1U);
   EXPECT_DOUBLE_EQ(beside.start_us, 11);
-  EXPECT_EQ(lanes.place(placed_row(21, 5, true)).lane, 1U) << "the branch goes on";
-  const Lanes::Place joined = lanes.place(placed_row(39.5, 10, true));
+  EXPECT_EQ(put(lanes, placed_row(21, 5, true)).lane, 1U) << "the branch goes on";
+  const Lanes::LaneStart joined = put(lanes, placed_row(39.5, 10, true));
   EXPECT_EQ(joined.lane, 0U) << "what ended last";
   EXPECT_DOUBLE_EQ(joined.start_us, 40) << "medians that are off make no branch";
   EXPECT_EQ(lanes.count(), 2U);
@@ -40,7 +44,7 @@ TEST(Lanes, KernelsOfAGraphMayRunBesideEachOther) {
 TEST(Lanes, AreNoMoreThanAGpuRunsAtATime) {
   Lanes lanes;
   for (int i = 0; i < 1000; ++i)
-    lanes.place(placed_row(0, 10, true));
+    put(lanes, placed_row(0, 10, true));
   EXPECT_EQ(lanes.count(), 128U);
 }
 
@@ -48,7 +52,7 @@ TEST(Lanes, AChainOfTimesThatAreTooLongStaysOne) {
   Lanes lanes;
   double end_us = 0;
   for (int i = 0; i < 20; ++i) {
-    const Lanes::Place place = lanes.place(placed_row(2 * i, 2.5, true));
+    const Lanes::LaneStart place = put(lanes, placed_row(2 * i, 2.5, true));
     EXPECT_EQ(place.lane, 0U) << i;
     end_us = place.start_us + 2.5;
   }
@@ -57,13 +61,13 @@ TEST(Lanes, AChainOfTimesThatAreTooLongStaysOne) {
 
 TEST(Lanes, AStreamIsInOrder) {
   Lanes lanes;
-  EXPECT_EQ(lanes.place(placed_row(0, 20, false)).lane, 0U);
-  const Lanes::Place next = lanes.place(placed_row(5, 20, false));
+  EXPECT_EQ(put(lanes, placed_row(0, 20, false)).lane, 0U);
+  const Lanes::LaneStart next = put(lanes, placed_row(5, 20, false));
   EXPECT_EQ(next.lane, 0U);
   EXPECT_DOUBLE_EQ(next.start_us, 20);
   Row other = placed_row(5, 20, false);
   other.stream_index = 1;
-  EXPECT_EQ(lanes.place(other).lane, 1U);
+  EXPECT_EQ(put(lanes, other).lane, 1U);
 }
 
 TEST(BusyTime, OneStreamIsASum) {

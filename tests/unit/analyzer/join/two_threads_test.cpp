@@ -1,6 +1,6 @@
-#include "join/two_threads.hpp"
+#include "base/two_threads.hpp"
 
-#include "join/shared_text.hpp"
+#include "join/rows/shared_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 TEST(TwoThreads, ResultsComeInTheirOrder) {
   std::vector<std::size_t> taken;
-  in_two_threads(
+  base::in_two_threads(
       200,
       [](std::size_t i) {
         // The first is the last to be ready.
@@ -37,7 +37,7 @@ TEST(TwoThreads, TheFirstFailureIsThrownWhicheverThreadIsQuicker) {
   for (int repetition = 0; repetition < 20; ++repetition) {
     std::string said;
     try {
-      in_two_threads(
+      base::in_two_threads(
           100,
           [](std::size_t i) {
             if (i == 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -53,7 +53,7 @@ TEST(TwoThreads, TheFirstFailureIsThrownWhicheverThreadIsQuicker) {
 }
 
 TEST(TwoThreads, NothingIsNothing) {
-  in_two_threads(
+  base::in_two_threads(
       0, [](std::size_t i) { return i; }, [](std::size_t, std::size_t) { FAIL(); });
 }
 

@@ -2,7 +2,8 @@
 #include "read/isolated.hpp"
 
 #include "export/json.hpp"
-#include "join/isolate.hpp"
+#include "join/analysis.hpp"
+#include "join/predict/isolate.hpp"
 #include "report/table_report.hpp"
 
 #include <gmock/gmock.h>
@@ -66,13 +67,13 @@ class Isolate : public testing::Test {
   std::string cause(const std::string& alone) {
     Analysis analysis;
     analysis.rows = {row_};
+    counts_ = set_isolated(analysis.rows, {&op_}, table_of("gemm m=1," + alone + "\n"));
     MergedRow merged;
     merged.event = row_.event;
     merged.rows = {0};
     merged.corrected_us = row_.corrected_us;
+    merged.isolated = analysis.rows.front().isolated;
     analysis.merged = {merged};
-    counts_ = set_isolated(analysis.rows, {&op_}, table_of("gemm m=1," + alone + "\n"));
-    merge_isolated(analysis);
     analysis_ = analysis;
     return analysis.merged[0].isolated ? analysis.merged[0].isolated->cause : "not measured alone";
   }

@@ -91,7 +91,7 @@ TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
 join::Analysis idle_run(join::IdleReason reason, const std::string& place) {
   join::Analysis analysis;
   analysis.machine = "toy";
-  analysis.iteration_us = analysis.runs.emplace_back().iteration_us = 1000;
+  analysis.iteration.us = analysis.runs.emplace_back().iteration.us = 1000;
   analysis.shares_us = analysis.shares_percent = join::Shares{.predicted = 60, .idle = 40};
   join::Idle& idle = analysis.idle.emplace_back();
   idle.idle_us = 400;
@@ -118,7 +118,7 @@ TEST(Findings, SayWhatTheGpuWaitsForMost) {
 TEST(Findings, NameTheRankThatTheOthersWaitForAndWhatKeepsIt) {
   join::Analysis analysis = idle_run(join::IdleReason::kBetweenIterations, "");
   join::Run& other = analysis.runs.emplace_back();
-  other.iteration_us = 1000;
+  other.iteration.us = 1000;
   analysis.runs.front().profile.rank = 1;
   analysis.runs.front().profile.host_name = "node";
   analysis.rank_waits = {{.profile = 1, .for_profile = 0, .us = 500, .exposed_us = 450}};

@@ -1,0 +1,142 @@
+#include "join/diagnose/belonging.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+void warn_of_formats(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  std::map<std::string_view, std::pair<std::size_t, std::string_view>> found;  // count, the first
+  for (const FileFacts& own : all) {
+    auto& [count, file] = found[own.format];
+    if (count++ == 0) file = own.file;
+  }
+  if (found.size() < 2) return;
+  std::vector<std::string> words;
+  words.reserve(found.size());
+  for (const auto& [format, files] : found) {
+    words.push_back(fmt::format("{} of {} ({})", files.first, format, files.second));
+  }
+  warnings.push_back(fmt::format(
+      "files of different formats are not of one run: {}; each is read by its own rules",
+      fmt::join(words, ", ")));
+}
+
+void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  std::set<std::string_view> hashes;
+  for (const FileFacts& own : all) {
+    const std::string& hash = own.event_list_hash;
+    if (!hash.empty()) hashes.insert(hash);
+  }
+  if (hashes.size() < 2) return;
+  warnings.push_back(fmt::format(
+      "the files come from {} different event lists: ranks ran different programs, or the files do "
+      "not belong together",
+      hashes.size()));
+}
+
+void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  std::map<std::int64_t, std::vector<std::string_view>> files_of;
+  for (const FileFacts& own : all) {
+    if (own.rank) files_of[*own.rank].push_back(own.file);
+  }
+  for (const auto& [rank, files] : files_of) {
+    if (files.size() < 2) continue;
+    warnings.push_back(fmt::format("{} files say that they are rank {}: {}; all of them count",
+                                   files.size(), rank, fmt::join(files, ", ")));
+  }
+}
+
+// Files that know no rank: what is there twice shows in the host and its devices.
+void warn_of_repeated_hosts(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  using Place = std::tuple<std::string_view, std::string_view, std::vector<std::int64_t>>;
+  std::map<Place, std::vector<std::string_view>> files_of;
+  for (const FileFacts& own : all) {
+    if (!own.rank && !own.host.empty())
+      files_of[{own.format, own.host, own.device_ids}].push_back(own.file);
+  }
+  for (const auto& [place, files] : files_of) {
+    if (files.size() < 2) continue;
+    warnings.push_back(fmt::format(
+        "{} files without a rank are of the same devices of host {}: {}; all of them count",
+        files.size(), std::get<1>(place), fmt::join(files, ", ")));
+  }
+}
+
+// "0, 2 to 5, 7"
+std::string ranges(const std::vector<std::pair<std::int64_t, std::int64_t>>& gaps) {
+  std::vector<std::string> words;
+  words.reserve(gaps.size());
+  for (const auto& [first, last] : gaps) {
+    words.push_back(first == last ? fmt::format("{}", first)
+                                  : fmt::format("{} to {}", first, last));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// One file alone may be what was asked for: its line in the head says which rank of how many it is.
+void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  std::int64_t world_size = 0;
+  std::set<std::int64_t> present;
+  for (const FileFacts& own : all) {
+    world_size = std::max(world_size, own.world_size.value_or(0));
+    if (own.rank) present.insert(*own.rank);
+  }
+  if (all.size() < 2 || present.empty()) return;
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
+  std::int64_t missing = 0;
+  std::int64_t next = 0;
+  const auto note_gap = [&](std::int64_t end) {
+    if (end <= next) return;
+    gaps.emplace_back(next, end - 1);
+    missing += end - next;
+  };
+  for (const std::int64_t rank : present) {
+    if (rank >= world_size) break;  // it does not belong here, and closes no gap
+    note_gap(rank);
+    next = rank + 1;
+  }
+  note_gap(world_size);
+  if (missing == 0) return;
+  warnings.push_back(fmt::format("no file of rank {}: {} of {} ranks are missing", ranges(gaps),
+                                 missing, world_size));
+}
+
+}  // namespace
+
+FileFacts file_facts(const read::Profile& profile) {
+  FileFacts facts{.file = profile.file,
+                  .format = profile.capabilities.format,
+                  .rank = profile.rank,
+                  .world_size = profile.world_size,
+                  // Ranks need not have met all their phases.
+                  .event_list_hash =
+                      profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
+                  .host = profile.host_name,
+                  .device_ids = {}};
+  for (const read::Device& device : profile.devices)
+    facts.device_ids.push_back(device.device_id);
+  std::ranges::sort(facts.device_ids);
+  return facts;
+}
+
+std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files, FilesOfRun which) {
+  std::vector<std::string> warnings;
+  warn_of_formats(files, warnings);
+  warn_of_programs(files, warnings);
+  warn_of_repeated_ranks(files, warnings);
+  warn_of_repeated_hosts(files, warnings);
+  if (which == FilesOfRun::kAll) warn_of_missing_ranks(files, warnings);
+  return warnings;
+}
+
+}  // namespace inline_prof::join

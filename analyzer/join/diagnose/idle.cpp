@@ -1,0 +1,330 @@
+#include "join/diagnose/idle.hpp"
+
+#include "join/place/offsets_in_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+constexpr std::size_t kMostBehind = 5;  // places that are named
+
+// Of a normal distribution, two-sided.
+constexpr double k95 = 1.96;
+
+constexpr std::size_t index_of(IdleReason reason) {
+  return static_cast<std::size_t>(reason);
+}
+
+struct MeasuredRow {
+  std::size_t row = 0;
+  Place place;
+  bool follows_unmeasured = false;  // so that it is not known when the device ran dry before it
+};
+
+// Rows of one device that have no sample, by stream: where they were launched.
+class Unmeasured {
+ public:
+  Unmeasured(const std::vector<Row>& rows, const DeviceKey& device) {
+    for (const Row& row : rows) {
+      if (device_of(row) == device && row.samples == 0 && !row.is_region)
+        indices_of_[row.stream_index].insert(row.start_index);
+    }
+  }
+
+  // Between these two of one stream.
+  [[nodiscard]] bool are_between(const Row& before, const Row& next) const {
+    return first_from(next, std::max(before.start_index + 1, before.end_index)) < next.start_index;
+  }
+  // Before the first of its stream, or behind the last.
+  [[nodiscard]] bool are_around(const Row& first, const Row& last) const {
+    return first_from(first, 0) < first.start_index ||
+           first_from(last, std::max(last.start_index + 1, last.end_index)) != kNone;
+  }
+
+ private:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  // The least index from `index` on, on the stream of `row`.
+  [[nodiscard]] std::int64_t first_from(const Row& row, std::int64_t index) const {
+    const auto indices = indices_of_.find(row.stream_index);
+    if (indices == indices_of_.end()) return kNone;
+    const auto found = indices->second.lower_bound(index);
+    return found == indices->second.end() ? kNone : *found;
+  }
+
+  std::map<std::int64_t, std::set<std::int64_t>> indices_of_;
+};
+
+// Half the interval, squared; none where too few samples were taken.
+double variance(const std::optional<Interval>& ci95_us, bool& is_known) {
+  if (!ci95_us) {
+    is_known = false;
+    return 0.0;
+  }
+  const double half_us = (ci95_us->upper - ci95_us->lower) / 2;
+  return half_us * half_us;
+}
+
+// Those with most of it first; others than these are not named.
+std::vector<IdleBehind> most_behind(const std::map<std::string, double>& us_behind, double factor) {
+  std::vector<IdleBehind> most;
+  most.reserve(us_behind.size());
+  for (const auto& [place, us] : us_behind)
+    most.push_back({place, us * factor});
+  std::stable_sort(most.begin(), most.end(),
+                   [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
+  if (most.size() > kMostBehind) most.resize(kMostBehind);
+  return most;
+}
+
+class IdleOfDevice {
+ public:
+  IdleOfDevice(const std::vector<Row>& rows, double iteration_us, double idle_us, bool has_others)
+      : rows_(rows), iteration_us_(iteration_us), idle_us_(idle_us), has_others_(has_others) {}
+
+  std::optional<Idle> find(std::vector<MeasuredRow> measured) {
+    std::ranges::stable_sort(measured, {},
+                             [](const MeasuredRow& row) { return row.place.start_us; });
+    const MeasuredRow* last = nullptr;  // that ended last
+    double end_us = 0.0;
+    for (const MeasuredRow& next : measured) {
+      if (last != nullptr && next.place.start_us > end_us)
+        add_gap(next.place.start_us - end_us, next, *last, false);
+      if (last == nullptr || next.place.end_us > end_us) {
+        end_us = next.place.end_us;
+        last = &next;
+      }
+    }
+    // The iteration's end and its beginning are one gap: the next one begins as this one did.
+    const double around_us =
+        std::max(0.0, measured.front().place.start_us) + std::max(0.0, iteration_us_ - end_us);
+    if (around_us > 0) add_gap(around_us, measured.front(), *last, true);
+    return settled();
+  }
+
+ private:
+  // Before `next`; `before` ended when it began.
+  void add_gap(double gap_us, const MeasuredRow& next, const MeasuredRow& before,
+               bool is_between_iterations) {
+    if (next.follows_unmeasured) return;  // what is not laid to anything is not known
+    const Row& row = rows_[next.row];
+    bool is_known = true;
+    double spread =
+        variance(row.offset_ci95_us, is_known) + variance(rows_[before.row].raw_ci95_us, is_known);
+    if (!is_between_iterations) {
+      spread += variance(rows_[before.row].offset_ci95_us, is_known);
+    }
+    intervals_are_known_ = intervals_are_known_ && is_known;
+    const std::size_t known = row.late + row.queued;
+    if (known == 0 && !next.place.is_inside_replay) return;
+    known_gaps_us_ += gap_us;
+    if (next.place.is_inside_replay) return add_ready(gap_us, spread);
+    const double late = static_cast<double>(row.late) / static_cast<double>(known);
+    const bool is_error = !is_known || gap_us * gap_us < spread;
+    spread += gap_us * gap_us * k95 * k95 * late * (1 - late) / static_cast<double>(known);
+    add_late(gap_us * late, gap_us, spread * late, row, is_between_iterations);
+    const double ready_us = gap_us * (1 - late);
+    if (has_others_ && is_error && !is_between_iterations) {
+      before_next_late_us_ += ready_us;
+      before_next_late_spread_ += spread * (1 - late);
+    } else {
+      add_ready(ready_us, spread * (1 - late));
+    }
+  }
+
+  // The launch came `gap_us` late.
+  void add_late(double us, double gap_us, double spread, const Row& row,
+                bool is_between_iterations) {
+    if (us <= 0) return;
+    // Queued work waits for work before it, so what seems to lie between the two, but is no longer
+    // than its error, lies behind both: it is the next launch that came late.
+    const double moved = 1 + std::exchange(before_next_late_us_, 0.0) / us;
+    spread += std::exchange(before_next_late_spread_, 0.0);
+    us *= moved;
+    gap_us *= moved;
+    const bool has_waited = row.after_wait_us && *row.after_wait_us < gap_us;
+    if (is_between_iterations) {
+      const double after_us = has_waited ? *row.after_wait_us : gap_us;
+      const double part = after_us / gap_us;
+      add(IdleReason::kBetweenIterations, us * part, spread * part);
+      add(IdleReason::kSynchronisation, us * (1 - part), spread * (1 - part));
+      return;
+    }
+    const IdleReason reason =
+        has_waited ? IdleReason::kSynchronisation : IdleReason::kLaunchingThread;
+    add(reason, us, spread);
+    parts_[index_of(reason)].behind[row.layer.empty() ? row.event.str() : row.layer.str()] += us;
+  }
+
+  // The launch stood in the queue.
+  void add_ready(double us, double spread) {
+    if (us <= 0) return;
+    const double start_us = std::min(us, kLongestStartUs);
+    const double part = start_us / us;
+    add(IdleReason::kStarts, start_us, spread * part);
+    add(has_others_ ? IdleReason::kOtherStreams : IdleReason::kNotKnown, us - start_us,
+        spread * (1 - part));
+  }
+
+  struct Part {
+    double us = 0.0;
+    double spread = 0.0;
+    std::map<std::string, double> behind;
+  };
+
+  void add(IdleReason reason, double us, double spread) {
+    parts_[index_of(reason)].us += us;
+    parts_[index_of(reason)].spread += spread;
+  }
+
+  // The parts add up to what is idle.
+  [[nodiscard]] std::optional<Idle> settled() {
+    add_ready(before_next_late_us_, before_next_late_spread_);
+    const double factor = known_gaps_us_ > idle_us_ ? idle_us_ / known_gaps_us_ : 1.0;
+    Idle idle{.idle_us = idle_us_};
+    double known_spread = 0.0;
+    for (const Part& part : parts_)
+      known_spread += part.spread;
+    for (std::size_t i = 0; i < kIdleReasons; ++i) {
+      Part& part = parts_[i];
+      double us = part.us * factor;
+      if (i == index_of(IdleReason::kNotKnown) && idle_us_ > known_gaps_us_) {
+        us += idle_us_ - known_gaps_us_;
+        part.spread = known_spread;  // it is what the others leave
+      }
+      IdlePart& found = idle.parts[i];
+      found.reason = static_cast<IdleReason>(i);
+      found.us = us;
+      if (intervals_are_known_ && known_gaps_us_ > 0) {
+        const double half_us = std::sqrt(part.spread) * factor;
+        found.ci95_us = Interval{std::max(0.0, us - half_us), std::min(idle_us_, us + half_us)};
+      }
+      found.behind = most_behind(part.behind, factor);
+    }
+    return idle;
+  }
+
+  const std::vector<Row>& rows_;
+  double iteration_us_;
+  double idle_us_;
+  bool has_others_;
+  double known_gaps_us_ = 0.0;
+  double before_next_late_us_ = 0.0;
+  double before_next_late_spread_ = 0.0;
+  bool intervals_are_known_ = true;
+  std::array<Part, kIdleReasons> parts_;
+};
+
+}  // namespace
+
+std::optional<Idle> find_idle(const std::vector<Run>& runs, const std::vector<Row>& rows,
+                              const Placement& placement, const DeviceKey& device, double idle_us) {
+  const DevicePlacement& of_device = placement.devices.at(device);
+  std::vector<MeasuredRow> measured;
+  bool some_are_known = false;
+  const Unmeasured unmeasured(rows, device);
+  std::map<std::int64_t, std::pair<const Row*, const Row*>> ends_of;  // first and last of a stream
+  for (const std::size_t i : of_device.rows) {
+    const Row& row = rows[i];
+    if (row.any_occurrence) return std::nullopt;
+    if (row.samples == 0) continue;  // its time is a prediction, and where it began is not known
+    some_are_known = some_are_known || row.late + row.queued > 0;
+    auto& [first, last] = ends_of[row.stream_index];
+    measured.push_back(
+        {.row = i,
+         .place = placement.places.at(i),
+         .follows_unmeasured = last != nullptr && unmeasured.are_between(*last, row)});
+    if (first == nullptr) first = &row;
+    last = &row;
+  }
+  for (MeasuredRow& own : measured) {
+    const auto& [first, last] = ends_of.at(rows[own.row].stream_index);
+    if (first == &rows[own.row]) own.follows_unmeasured = unmeasured.are_around(*first, *last);
+  }
+  const std::optional<double>& iteration_us = runs[device.first].iteration.us;
+  if (!some_are_known || !iteration_us) return std::nullopt;
+  auto found =
+      IdleOfDevice(rows, *iteration_us, idle_us, of_device.has_others).find(std::move(measured));
+  if (found) {
+    found->profile = device.first;
+    found->device_id = device.second;
+  }
+  return found;
+}
+
+std::vector<Idle> find_idle(const std::vector<Run>& runs, const std::vector<Row>& rows,
+                            const Placement& placement, const DividedIteration& divided) {
+  std::vector<Idle> all;
+  for (const auto& [device, idle_us] : divided.idle_us) {
+    if (auto idle = find_idle(runs, rows, placement, device, idle_us))
+      all.push_back(std::move(*idle));
+  }
+  return all;
+}
+
+const IdlePart* largest_part(const Idle& idle) {
+  const IdlePart* largest = nullptr;
+  for (const IdlePart& part : idle.parts) {
+    if (part.reason == IdleReason::kNotKnown || part.us <= 0) continue;
+    if (largest == nullptr || part.us > largest->us) largest = &part;
+  }
+  return largest;
+}
+
+std::optional<Idle> mean_idle(const std::vector<Idle>& of_devices) {
+  if (of_devices.empty()) return std::nullopt;
+  const double weight = 1.0 / static_cast<double>(of_devices.size());
+  Idle mean;
+  for (std::size_t i = 0; i < kIdleReasons; ++i) {
+    IdlePart& part = mean.parts[i];
+    part.reason = static_cast<IdleReason>(i);
+    part.ci95_us = Interval{};
+    std::map<std::string, double> behind;
+    for (const Idle& device : of_devices) {
+      const IdlePart& one = device.parts[i];
+      part.us += one.us * weight;
+      if (one.ci95_us && part.ci95_us) {
+        // Devices of one program are late together.
+        part.ci95_us->lower += one.ci95_us->lower * weight;
+        part.ci95_us->upper += one.ci95_us->upper * weight;
+      } else {
+        part.ci95_us.reset();
+      }
+      for (const IdleBehind& place : one.behind)
+        behind[place.place] += place.us * weight;
+    }
+    part.behind = most_behind(behind, 1.0);
+  }
+  for (const Idle& device : of_devices)
+    mean.idle_us += device.idle_us * weight;
+  return mean;
+}
+
+std::string_view idle_reason_name(IdleReason reason) {
+  switch (reason) {
+    case IdleReason::kLaunchingThread:
+      return "the launching thread";
+    case IdleReason::kBetweenIterations:
+      return "between iterations";
+    case IdleReason::kSynchronisation:
+      return "host synchronisation";
+    case IdleReason::kOtherStreams:
+      return "other streams or ranks";
+    case IdleReason::kStarts:
+      return "starts of queued work";
+    case IdleReason::kNotKnown:
+      return "not known";
+  }
+  return "";
+}
+
+}  // namespace inline_prof::join

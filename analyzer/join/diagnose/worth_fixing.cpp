@@ -1,0 +1,301 @@
+#include "join/diagnose/worth_fixing.hpp"
+
+#include "join/diagnose/run_work.hpp"
+#include "join/rows/nesting.hpp"
+#include "model/iteration/timetable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+// Each question walks over all works once; in files of very many events the smallest stay unasked.
+constexpr std::size_t kMostVisitedTasks = 100'000'000;
+constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of rounding
+
+// What an outermost row loses beyond the predictions, as parts of its time.
+class Excess {
+ public:
+  explicit Excess(const std::vector<Row>& rows)
+      : rows_(rows),
+        children_(children_of(rows)),
+        outermost_(rows.size()),
+        part_(rows.size(), 0),
+        is_work_(rows.size()) {}
+
+  // Has to be called for every work's row before the others.
+  void add_outermost(std::size_t row, std::size_t work) {
+    std::vector<std::size_t> to_do{row};
+    part_[row] = 1.0;
+    is_work_[row] = true;
+    while (!to_do.empty()) {
+      const std::size_t i = to_do.back();
+      to_do.pop_back();
+      outermost_[i] = work;
+      share_out(i, to_do);
+    }
+  }
+
+  [[nodiscard]] std::optional<std::size_t> work_of(std::size_t row) const {
+    return outermost_[row];
+  }
+
+  // Of the work's time, what `row` takes beyond its prediction; empty where one of the two is not
+  // known.
+  [[nodiscard]] std::optional<double> of_row(std::size_t row) const {
+    const Row& own = rows_[row];
+    if (!own.predicted_us || !own.corrected_us || !outermost_[row]) return std::nullopt;
+    const double beyond_us = *own.working_us() - *own.predicted_us;
+    if (!(beyond_us > 0)) return 0.0;
+    // A work that is a collective has been given the time that it works (run_work.cpp).
+    return part_[row] * beyond_us / (is_work_[row] ? *own.working_us() : *own.corrected_us);
+  }
+
+  // That of the row, or where it has no prediction of its own that of what it encloses.
+  [[nodiscard]] std::optional<double> within(std::size_t row) const {
+    std::optional<double> sum;
+    std::vector<std::size_t> to_do{row};
+    while (!to_do.empty()) {
+      const std::size_t i = to_do.back();
+      to_do.pop_back();
+      const auto own = rows_[i].is_sum_of_children ? std::nullopt : of_row(i);
+      if (own) {
+        sum = sum.value_or(0.0) + *own;
+      } else {
+        to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
+      }
+    }
+    return sum;
+  }
+
+ private:
+  // A region's time is that of what it encloses, and a rest; if that would be less than nothing,
+  // all of it is scaled to fit, as for the shares.
+  void share_out(std::size_t i, std::vector<std::size_t>& to_do) {
+    double inner_us = 0.0;
+    for (const std::size_t child : children_[i])
+      inner_us += rows_[child].in_iteration_us.value_or(0.0);
+    const double whole_us = std::max(rows_[i].in_iteration_us.value_or(0.0), inner_us);
+    if (!(whole_us > 0)) return;
+    for (const std::size_t child : children_[i]) {
+      if (!rows_[child].in_iteration_us) continue;
+      part_[child] = part_[i] * *rows_[child].in_iteration_us / whole_us;
+      to_do.push_back(child);
+    }
+  }
+
+  const std::vector<Row>& rows_;
+  std::vector<std::vector<std::size_t>> children_;
+  std::vector<std::optional<std::size_t>> outermost_;  // the work that a row lies in
+  std::vector<double> part_;                           // of that work's time
+  std::vector<bool> is_work_;                          // outermost itself
+};
+
+// The question that one merged row asks.
+struct Question {
+  std::size_t merged = 0;
+  double asked_us = 0.0;  // sum of what its works would be shorter
+  std::vector<model::OtherTime> others;
+};
+
+std::optional<Question> question_of(const std::vector<MergedRow>& all, std::size_t merged,
+                                    const read::WorkGraph& works, const Excess& excess) {
+  Question question;
+  question.merged = merged;
+  std::map<std::size_t, double> excess_of_work;
+  bool is_known = false;
+  for (const std::size_t row : all[merged].rows) {
+    const auto own = excess.of_row(row);
+    if (!own) continue;
+    is_known = true;
+    if (*own > 0) excess_of_work[*excess.work_of(row)] += *own;
+  }
+  if (!is_known) return std::nullopt;
+  for (const auto& [work, part] : excess_of_work) {
+    const double time_us = works.works[work].time_us;
+    question.others.push_back({work, time_us * std::max(0.0, 1 - part)});
+    question.asked_us += time_us * std::min(1.0, part);
+  }
+  return question;
+}
+
+// Whether a time beyond the prediction is more than what the model cannot know.
+bool is_beyond_doubt(const MergedRow& row) {
+  return row.verdict == Verdict::kSlower || row.verdict == Verdict::kAboveBound;
+}
+
+// The longest path through the works; where the ranks' collectives are in no common order, each
+// rank is taken alone.
+model::LongestPath longest_path(WorthFixing& found) {
+  try {
+    return model::LongestPath(found.path.works);
+  } catch (const std::invalid_argument& error) {
+    found.warnings.push_back(fmt::format(
+        "the ranks met their collectives in different orders, so each rank's longest path is its "
+        "own: {}",
+        error.what()));
+    found.path.works.meetings.clear();
+    return model::LongestPath(found.path.works);
+  }
+}
+
+void answer(WorthFixing& found, const std::vector<Row>& rows, const std::vector<MergedRow>& merged,
+            double iteration_us, const model::LongestPath& path, const model::Timetable& table,
+            std::vector<Question> questions) {
+  std::ranges::stable_sort(questions, std::greater(), &Question::asked_us);
+  std::size_t visited = 0;
+  for (const Question& question : questions) {
+    const MergedRow& row = merged[question.merged];
+    Saving& saving = found.savings[question.merged];
+    const bool is_hidden = std::ranges::all_of(question.others, [&](const model::OtherTime& other) {
+      return table.slack_us[other.work] > kNoticeableUs;
+    });
+    if (is_hidden) {  // or not slower than predicted
+      saving.saved_us = 0.0;
+      continue;
+    }
+    if (visited > kMostVisitedTasks) continue;
+    visited += path.graph().works.size();
+    const double saved_us = table.iteration_us - path.iteration_us(question.others);
+    saving.saved_us = saved_us > kNoticeableUs ? saved_us : 0.0;
+    saving.iteration_us = std::max(0.0, iteration_us - *saving.saved_us);
+    // Of a region the parts are listed.
+    const bool is_sum = rows[row.rows.front()].is_sum_of_children;
+    if (*saving.saved_us > 0 && !is_sum && is_beyond_doubt(row))
+      found.path.worth_fixing.push_back(question.merged);
+  }
+  std::ranges::stable_sort(found.path.worth_fixing, std::greater(),
+                           [&](std::size_t i) { return *found.savings[i].saved_us; });
+}
+
+// What a row and its parts take where each takes what is predicted for it, else what was measured.
+struct PredictedTime {
+  double us = 0.0;
+  double lower_us = 0.0;
+  double upper_us = 0.0;
+  double predicted_us = 0.0;  // of `us`
+};
+
+// Inner rows first: how deep rows are nested is the file's affair.
+std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
+                                           const std::vector<std::vector<std::size_t>>& children) {
+  std::vector<std::size_t> outer_first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) outer_first.push_back(i);
+  }
+  for (std::size_t next = 0; next < outer_first.size(); ++next) {
+    const auto& inner = children[outer_first[next]];
+    outer_first.insert(outer_first.end(), inner.begin(), inner.end());
+  }
+  std::vector<PredictedTime> times(rows.size());
+  for (auto it = outer_first.rbegin(); it != outer_first.rend(); ++it) {
+    const Row& row = rows[*it];
+    if (row.predicted_us) {
+      const double calls = static_cast<double>(row.calls);
+      const double us = *row.predicted_us;
+      const Interval ends = row.predicted_ci90_us.value_or(Interval{us, us});
+      times[*it] = {us * calls, ends.lower * calls, ends.upper * calls, us * calls};
+      continue;
+    }
+    double between_us = row.in_iteration_us.value_or(0.0);  // what lies between the parts stays
+    PredictedTime all;
+    for (const std::size_t child : children[*it]) {
+      between_us -= rows[child].in_iteration_us.value_or(0.0);
+      all.us += times[child].us;
+      all.lower_us += times[child].lower_us;
+      all.upper_us += times[child].upper_us;
+      all.predicted_us += times[child].predicted_us;
+    }
+    between_us = std::max(0.0, between_us);
+    times[*it] = {all.us + between_us, all.lower_us + between_us, all.upper_us + between_us,
+                  all.predicted_us};
+  }
+  return times;
+}
+
+// The whole step as predicted, from end to end.
+void predict_path(LongestPathFindings& found, const std::vector<Row>& rows,
+                  const model::LongestPath& path, const std::vector<std::size_t>& rows_of_works) {
+  const auto times = predicted_times(rows, children_of(rows));
+  std::vector<model::OtherTime> usual;
+  std::vector<model::OtherTime> least;
+  std::vector<model::OtherTime> most;
+  double all_us = 0.0;
+  double predicted_us = 0.0;
+  for (std::size_t i = 0; i < rows_of_works.size(); ++i) {
+    const PredictedTime& time = times[rows_of_works[i]];
+    all_us += time.us;
+    predicted_us += time.predicted_us;
+    if (time.predicted_us <= 0) continue;
+    usual.push_back({i, time.us});
+    least.push_back({i, time.lower_us});
+    most.push_back({i, time.upper_us});
+  }
+  if (usual.empty() || !(all_us > 0)) return;
+  found.predicted_part = predicted_us / all_us;
+  found.predicted_path_us = path.iteration_us(usual);
+  // Errors of one model on one GPU go the same way, so all ends are taken together.
+  const Interval ends{path.iteration_us(least), path.iteration_us(most)};
+  if (ends.lower < ends.upper) found.predicted_path_ci90_us = ends;  // else no row has one
+}
+
+}  // namespace
+
+WorthFixing find_worth_fixing(const std::vector<Row>& rows, const std::vector<MergedRow>& merged,
+                              const Placement& placement, const IterationShares& shares) {
+  WorthFixing found;
+  if (!shares.iteration.us) {
+    found.path.longest_path_reason = shares.shares_reason;
+    return found;
+  }
+  if (std::ranges::any_of(rows, &Row::any_occurrence)) {
+    found.path.longest_path_reason = "the run had no iterations";
+    return found;
+  }
+  RunWork work = work_of_runs(rows, placement);
+  Excess excess(rows);
+  for (std::size_t i = 0; i < work.rows.size(); ++i) {
+    excess.add_outermost(work.rows[i], i);
+    const auto beyond = excess.within(work.rows[i]);
+    if (!beyond) continue;
+    read::Work& own = work.graph.works[i];
+    own.predicted_us = own.time_us * std::max(0.0, 1 - *beyond);
+  }
+  found.path.works = std::move(work.graph);
+
+  const model::LongestPath path = longest_path(found);
+  const read::WorkGraph& graph = found.path.works;
+  const model::Timetable table = path.timetable();
+  found.path.longest_path_us = table.iteration_us;
+  std::vector<model::OtherTime> all;
+  for (std::size_t i = 0; i < graph.works.size(); ++i) {
+    if (const auto& predicted_us = graph.works[i].predicted_us) all.push_back({i, *predicted_us});
+  }
+  if (!all.empty()) found.path.all_predicted_us = path.iteration_us(all);
+  predict_path(found.path, rows, path, work.rows);
+  found.savings.resize(merged.size());
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (auto question = question_of(merged, i, graph, excess))
+      questions.push_back(std::move(*question));
+  }
+  answer(found, rows, merged, *shares.iteration.us, path, table, std::move(questions));
+  return found;
+}
+
+std::vector<MergedRow> with_savings(std::vector<MergedRow> merged,
+                                    const std::vector<Saving>& savings) {
+  for (std::size_t i = 0; i < savings.size(); ++i) {
+    merged[i].saved_us_if_predicted = savings[i].saved_us;
+    merged[i].iteration_us_if_predicted = savings[i].iteration_us;
+  }
+  return merged;
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "join/place/merge.hpp"
+#include "join/place/placement.hpp"
+#include "join/place/shares.hpp"
+#include "join/rows/row.hpp"
+#include "read/work_graph.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+
+struct LongestPathFindings {
+  read::WorkGraph works;                   // the outermost rows, and what each seems to wait for
+  std::optional<double> longest_path_us;   // through the works
+  std::optional<double> all_predicted_us;  // that, if every row met its prediction
+  // The longest path through the predictions, measured times where there are none; and through the
+  // ends of their intervals.  What the host launches late stays where it is.
+  std::optional<double> predicted_path_us;
+  std::optional<Interval> predicted_path_ci90_us;
+  double predicted_part = 0.0;            // of the works' time: 1 where all have a prediction
+  std::string longest_path_reason;        // why there is none
+  std::vector<std::size_t> worth_fixing;  // indices into merged, those that save most first
+};
+
+// What one merged row would save.
+struct Saving {
+  std::optional<double> saved_us;      // MergedRow::saved_us_if_predicted
+  std::optional<double> iteration_us;  // MergedRow::iteration_us_if_predicted
+};
+
+struct WorthFixing {
+  LongestPathFindings path;
+  std::vector<Saving> savings;  // of each merged row; empty if there is no path
+  std::vector<std::string> warnings;
+};
+
+// Finds the longest path, and asks of each merged row what the iteration would take if it met its
+// prediction.
+[[nodiscard]] WorthFixing find_worth_fixing(const std::vector<Row>& rows,
+                                            const std::vector<MergedRow>& merged,
+                                            const Placement& placement,
+                                            const IterationShares& shares);
+
+// Returns `merged` with what each would save.
+[[nodiscard]] std::vector<MergedRow> with_savings(std::vector<MergedRow> merged,
+                                                  const std::vector<Saving>& savings);
+
+}  // namespace inline_prof::join

@@ -1,0 +1,26 @@
+// Where the rows of a device begin in an iteration.  Their offsets were measured in different
+// iterations, each with an error: here no row begins before those before it on its stream have
+// ended.
+#pragma once
+
+#include "join/rows/row.hpp"
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace inline_prof::join {
+
+// What lies between two kernels that both stood in the queue: the device takes so long to begin the
+// next one at most.  2 us is the least time of a kernel in the machines' files, 3 us what an event
+// between them adds on the GPUs that docs/gpu_results.md names.
+inline constexpr double kLongestStartUs = 3.0;
+
+// Returns the offsets, by row, of those of a device's outermost rows whose offsets are known, and
+// that cannot run beside others of their stream.  `others`: there are other streams or ranks.
+[[nodiscard]] std::map<std::size_t, double> offsets_in_order(const std::vector<Row>& rows,
+                                                             std::span<const std::size_t> outermost,
+                                                             bool others);
+
+}  // namespace inline_prof::join

@@ -1,0 +1,176 @@
+#include "join/predict/predict_rows.hpp"
+
+#include "join/predict/false_discovery.hpp"
+#include "join/rows/nesting.hpp"
+#include "join/rows/verdict.hpp"
+#include "model/known_by_name.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+
+namespace inline_prof::join {
+namespace {
+
+constexpr const char* kSumOfChildren = "sum of children";
+constexpr double kFalseDiscoveryRate = 0.05;
+
+// What the name and the grid tell, which is no prediction: "; by name and grid ...".
+std::string known_of_kernel(const Row& row, const RowInput& input) {
+  if (input.launch == nullptr || input.launch->grid[0] == 0) return {};  // no single kernel
+  const auto known = model::known_by_name(row.event.str(), *input.launch);
+  if (!known) return {};
+  return "; by name and grid " + model::known_by_name_text(*known, input.machine);
+}
+
+void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor) {
+  const bool is_named_only =
+      input.op != nullptr && input.op->kind == op_kind_name(OpKind::kOperator);
+  if (input.op == nullptr || is_named_only) {
+    row.reason = "operation not known" + (is_named_only ? ": " + input.op->source : "") +
+                 known_of_kernel(row, input);
+    return;
+  }
+  if (input.op->kind == op_kind_name(OpKind::kRegion)) {
+    row.reason = "region without timed children";
+    return;
+  }
+  if (input.machine == nullptr) {
+    row.reason = "machine not known";
+    return;
+  }
+  const model::Outcome outcome =
+      predictor.predict(*input.op, *input.machine, {row.kernel_name.str(), input.blocks});
+  if (!outcome.prediction) {
+    row.reason = outcome.reason;
+    return;
+  }
+  const model::Prediction& prediction = *outcome.prediction;
+  row.predicted_us = model::in_microseconds(prediction.time);
+  if (prediction.interval90) {
+    row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
+                                     model::in_microseconds(prediction.interval90->second)};
+  }
+  row.bound = model::bound_name(prediction.bound);
+  row.model = prediction.model;
+  row.parameters = prediction.parameters;
+  row.is_extrapolated = prediction.is_extrapolated;
+  if (prediction.tail_probability && row.corrected_us) {
+    const model::TailProbability tail_probability =
+        prediction.tail_probability(model::microseconds(*row.corrected_us));
+    row.p_slower = tail_probability.slower;
+    row.p_faster = tail_probability.faster;
+  }
+}
+
+// False if no inner row is predicted, so that the row's own op has to do.
+bool predict_from_children(std::vector<Row>& rows, std::size_t i,
+                           const std::vector<std::size_t>& children) {
+  const auto predicted = static_cast<std::size_t>(
+      std::count_if(children.begin(), children.end(),
+                    [&](std::size_t child) { return rows[child].predicted_us.has_value(); }));
+  if (predicted == 0) return false;
+  Row& row = rows[i];
+  row.is_sum_of_children = true;
+  if (predicted < children.size()) {
+    row.reason = fmt::format("{} of {} children without prediction", children.size() - predicted,
+                             children.size());
+    return true;
+  }
+  double sum_us = 0.0;
+  // Errors of one model on one GPU go the same way, so the ends add up, too.
+  Interval sum_ci90_us{0.0, 0.0};
+  bool have_intervals = true;
+  for (const std::size_t child : children) {
+    const double times = static_cast<double>(rows[child].calls) /
+                         static_cast<double>(std::max<std::int64_t>(1, row.calls));
+    sum_us += *rows[child].predicted_us * times;
+    row.is_extrapolated = row.is_extrapolated || rows[child].is_extrapolated;
+    if (!rows[child].predicted_ci90_us) {
+      have_intervals = false;
+      continue;
+    }
+    sum_ci90_us.lower += rows[child].predicted_ci90_us->lower * times;
+    sum_ci90_us.upper += rows[child].predicted_ci90_us->upper * times;
+  }
+  row.predicted_us = sum_us;
+  if (have_intervals) row.predicted_ci90_us = sum_ci90_us;
+  row.model = kSumOfChildren;
+  return true;
+}
+
+void compare(Row& row, bool is_finding) {
+  if (!row.predicted_us) {
+    row.verdict = Verdict::kNoPrediction;
+  } else if (!row.corrected_us) {
+    row.verdict = Verdict::kNotMeasured;
+  } else {
+    const double working_us = *row.working_us();
+    row.ratio = working_us / *row.predicted_us;
+    row.raw_ratio = (*row.raw_us - row.waited_us.value_or(0.0)) / *row.predicted_us;
+    row.verdict = judge(working_us, *row.predicted_us, row.predicted_ci90_us,
+                        {.is_extrapolated = row.is_extrapolated,
+                         .is_finding = is_finding,
+                         .may_hold_launching = may_hold_launching(row, working_us)});
+  }
+}
+
+// Whether each row's time is a finding among all rows whose chances are known; the others are
+// judged by their interval alone.
+std::vector<bool> findings_of(const std::vector<Row>& rows) {
+  std::vector<bool> findings(rows.size(), true);
+  for (const auto p_value : {&Row::p_slower, &Row::p_faster}) {
+    std::vector<std::size_t> tested;
+    std::vector<double> p_values;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!(rows[i].*p_value) || rows[i].is_extrapolated) continue;
+      tested.push_back(i);
+      p_values.push_back(*(rows[i].*p_value));
+    }
+    const auto found = discoveries(p_values, kFalseDiscoveryRate);
+    // A time cannot be too long and too short: what the first pass took away the second gives back
+    // only where it finds something.
+    for (std::size_t i = 0; i < tested.size(); ++i) {
+      const bool is_first_pass = p_value == &Row::p_slower;
+      findings[tested[i]] = found[i] || (!is_first_pass && findings[tested[i]]);
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+const model::Predictor& predictor_of_this_thread(model::Models models) {
+  static thread_local const model::Predictor calibrated(model::Models::kCalibrated);
+  static thread_local const model::Predictor roofline(model::Models::kRoofline);
+  return models == model::Models::kRoofline ? roofline : calibrated;
+}
+
+std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
+                                const model::Predictor& predictor) {
+  const auto children = children_of(rows);
+  std::vector<std::size_t> inner_first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) inner_first.push_back(i);
+  }
+  for (std::size_t next = 0; next < inner_first.size();
+       ++next) {  // the list grows: outer rows first
+    const auto& inner = children[inner_first[next]];
+    inner_first.insert(inner_first.end(), inner.begin(), inner.end());
+  }
+  std::reverse(inner_first.begin(), inner_first.end());
+  for (const std::size_t i : inner_first) {
+    if (!predict_from_children(rows, i, children[i]))
+      predict_from_op(rows[i], inputs[i], predictor);
+  }
+  return rows;
+}
+
+std::vector<Row> judged_rows(std::vector<Row> rows) {
+  const std::vector<bool> findings = findings_of(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    compare(rows[i], findings[i]);
+  return rows;
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "join/rows/row.hpp"
+#include "model/predictor.hpp"
+#include "read/machine.hpp"
+#include "read/op.hpp"
+
+#include <vector>
+
+namespace inline_prof::join {
+
+// What is known about one row before it is predicted; pointers may be null.
+struct RowInput {
+  const read::Op* op = nullptr;
+  const read::Machine* machine = nullptr;
+  double blocks = 0;                          // of the launch; 0: not known
+  const read::LaunchShape* launch = nullptr;  // of a single kernel
+};
+
+// It reads parameter files when it first needs them, so each thread has its own.
+[[nodiscard]] const model::Predictor& predictor_of_this_thread(model::Models models);
+
+// Returns `rows` with the prediction of each, inner rows first: a region whose inner rows are
+// predicted is predicted to take their sum, or not at all if one of them has no prediction.  A
+// region without predicted inner rows is predicted from its own op, if it has one.
+[[nodiscard]] std::vector<Row> predicted_rows(std::vector<Row> rows,
+                                              const std::vector<RowInput>& inputs,
+                                              const model::Predictor& predictor);
+
+// Returns predicted rows with their ratio and verdict: of all files together, because one row of
+// many is called slow only if that is more than what chance does to so many.
+[[nodiscard]] std::vector<Row> judged_rows(std::vector<Row> rows);
+
+}  // namespace inline_prof::join

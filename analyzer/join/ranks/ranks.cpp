@@ -1,0 +1,413 @@
+#include "join/ranks/ranks.hpp"
+
+#include "join/phase_words.hpp"
+#include "join/rows/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+RankEvent key_of(const read::Event& event) {
+  return {event.layer, event.name, event.occurrence};
+}
+
+std::string name_of(const RankEvent& event) {
+  const auto& [layer, name, occurrence] = event;
+  return fmt::format("{}{}{}{}", layer, layer.empty() ? "" : " ", name,
+                     occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
+}
+
+std::shared_ptr<const RankEvents> events_of(const read::Profile& profile) {
+  auto own = std::make_shared<RankEvents>();
+  for (const read::Event& event : profile.events) {
+    const RankEvent key = key_of(event);
+    if (own->places.try_emplace(key, own->in_file_order.size()).second)
+      own->in_file_order.push_back(key);
+  }
+  // All ranks of a run list the same, but for those that ran something else.
+  static std::mutex mutex;
+  static std::shared_ptr<const RankEvents> last;
+  const std::lock_guard lock(mutex);
+  if (last == nullptr || last->in_file_order != own->in_file_order) last = std::move(own);
+  return last;
+}
+
+// By their names: files, and hash tables, have other orders.
+template <typename Events>
+std::vector<RankEvent> in_order(const Events& events) {
+  std::vector<RankEvent> sorted(events.begin(), events.end());
+  std::ranges::sort(sorted, [](const RankEvent& a, const RankEvent& b) {
+    const auto& [a_layer, a_name, a_occurrence] = a;
+    const auto& [b_layer, b_name, b_occurrence] = b;
+    return std::tie(a_layer.str(), a_name.str(), a_occurrence) <
+           std::tie(b_layer.str(), b_name.str(), b_occurrence);
+  });
+  return sorted;
+}
+
+const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {
+  const auto it = std::ranges::find(profile.devices, device_id, &read::Device::device_id);
+  return it == profile.devices.end() ? nullptr : &*it;
+}
+
+void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
+  const RankSummary& first = ranks.front();
+  for (const RankSummary& rank : ranks) {
+    std::vector<RankEvent> different;
+    const auto keep_others = [&](const RankEvents& all, const RankEvents& known) {
+      for (const RankEvent& event : all.in_file_order) {
+        if (!known.places.contains(event)) different.push_back(event);
+      }
+    };
+    if (rank.events != first.events) {
+      keep_others(*first.events, *rank.events);
+      keep_others(*rank.events, *first.events);
+    }
+    if (!different.empty()) {
+      different = in_order(different);
+      const bool is_of_first = first.events->places.contains(different.front());
+      throw std::invalid_argument(fmt::format(
+          "{} and {} have different events ({} in one of them only, the first is \"{}\" in {}): "
+          "ranks that ran different programs cannot be compared",
+          first.file, rank.file, different.size(), name_of(different.front()),
+          is_of_first ? first.file : rank.file));
+    }
+    if (!rank.event_list_hash.empty() && !first.event_list_hash.empty() &&
+        rank.event_list_hash != first.event_list_hash) {
+      throw std::invalid_argument(
+          fmt::format("{} has the event list {}, {} has {}: ranks that ran different programs "
+                      "cannot be compared",
+                      first.file, first.event_list_hash, rank.file, rank.event_list_hash));
+    }
+  }
+}
+
+using Devices = std::vector<const RankSummary::Device*>;
+
+void refuse_other_layout(const std::vector<RankSummary>& ranks, const RankLayout& layout) {
+  if (layout.empty()) return;
+  std::int64_t product = 1;
+  std::vector<std::string> words;
+  for (const auto& [name, size] : layout) {
+    product *= size;
+    words.push_back(fmt::format("{}={}", name, size));
+    if (product > 1'000'000'000) break;
+  }
+  for (const RankSummary& rank : ranks) {
+    if (!rank.facts.rank)
+      throw std::invalid_argument(rank.file + ": no rank, which a layout of ranks needs");
+    const std::int64_t world_size = rank.facts.world_size.value_or(product);
+    if (world_size == product && *rank.facts.rank < product) continue;
+    throw std::invalid_argument(fmt::format("{}: rank {} of {}, but the layout {} has {} ranks",
+                                            rank.file, *rank.facts.rank, world_size,
+                                            fmt::join(words, ","), product));
+  }
+}
+
+// Times of one event, for the devices that have measured it.
+struct EventTimes {
+  std::vector<std::size_t> devices;
+  std::vector<double> times_us;
+};
+
+EventTimes times_of(const Devices& devices, const RankEvent& event) {
+  EventTimes times;
+  const RankEvents* list = nullptr;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i]->events.get() != list) {
+      list = devices[i]->events.get();
+      place = list->places.at(event);
+    }
+    const double time_us = devices[i]->median_us[place];
+    if (std::isnan(time_us)) continue;
+    times.devices.push_back(i);
+    times.times_us.push_back(time_us);
+  }
+  return times;
+}
+
+// Patterns by position: dimension and value.
+using Patterns = std::map<std::pair<std::size_t, std::size_t>, RankPattern>;
+
+RankPattern& pattern_of(Patterns& patterns, const CommonOutlier& common,
+                        const std::vector<Dimension>& dimensions) {
+  const auto [it, is_new] = patterns.try_emplace({common.dimension, common.value});
+  if (is_new) {
+    const Dimension& dimension = dimensions[common.dimension];
+    it->second.dimension = dimension.name;
+    it->second.value = dimension.values[common.value];
+    it->second.devices =
+        static_cast<std::size_t>(std::ranges::count(dimension.of_device, common.value));
+  }
+  return it->second;
+}
+
+double lost_us(const RankPattern& pattern) {
+  double sum = 0;
+  for (const RankPattern::Event& event : pattern.events)
+    sum += event.time_us - event.median_us;
+  return sum;
+}
+
+void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
+                     const RankOptions& options, RankComparison& result) {
+  std::vector<DevicePlace> places;
+  for (const RankSummary::Device* device : devices)
+    places.push_back({device->device.host, device->device.rank, device->device.local_device});
+  const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
+  Patterns patterns;
+  std::vector<std::vector<double>> ratios(devices.size());
+  for (const RankEvent& event : in_order(ranks.front().events->in_file_order)) {
+    // The late rank is the one that waits least in a collective: see CollectiveSplit.
+    if (ranks.front().collectives.contains(event)) continue;
+    const EventTimes times = times_of(devices, event);
+    if (times.times_us.empty()) continue;
+    const double middle = median(times.times_us);
+    if (!(middle > 0)) continue;
+    for (std::size_t i = 0; i < times.devices.size(); ++i)
+      ratios[times.devices[i]].push_back(times.times_us[i] / middle);
+    const Outliers outliers =
+        find_outliers(times.times_us, times.devices, dimensions, options.least_ratio);
+    const auto& [layer, name, occurrence] = event;
+    for (const CommonOutlier& common : outliers.common) {
+      pattern_of(patterns, common, dimensions)
+          .events.push_back({layer, name, occurrence, common.devices, common.slow_devices,
+                             common.time, common.median, common.time / common.median});
+    }
+    for (const SingleOutlier& single : outliers.single) {
+      const double time_us = times.times_us[single.index];
+      result.stragglers.push_back({devices[times.devices[single.index]]->device, layer, name,
+                                   occurrence, time_us, single.median, time_us / single.median});
+    }
+  }
+  std::ranges::stable_sort(result.stragglers, [](const Straggler& a, const Straggler& b) {
+    return a.time_us - a.median_us > b.time_us - b.median_us;
+  });
+
+  EventTimes wholes;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (ratios[i].empty()) continue;
+    wholes.devices.push_back(i);
+    wholes.times_us.push_back(median(std::move(ratios[i])));
+  }
+  if (wholes.devices.empty()) return;
+  const Outliers outliers =
+      find_outliers(wholes.times_us, wholes.devices, dimensions, options.least_ratio);
+  for (const CommonOutlier& common : outliers.common)
+    pattern_of(patterns, common, dimensions).ratio = common.time / common.median;
+  for (const SingleOutlier& single : outliers.single) {
+    Straggler slow;
+    slow.device = devices[wholes.devices[single.index]]->device;
+    slow.ratio = wholes.times_us[single.index] / single.median;
+    result.slow_devices.push_back(std::move(slow));
+  }
+  std::ranges::stable_sort(result.slow_devices, std::greater{}, &Straggler::ratio);
+
+  for (auto& [position, pattern] : patterns) {
+    std::ranges::stable_sort(pattern.events, std::greater{}, [](const RankPattern::Event& event) {
+      return event.time_us - event.median_us;
+    });
+    result.patterns.push_back(std::move(pattern));
+  }
+  std::ranges::stable_sort(result.patterns, std::greater{}, lost_us);
+}
+
+// The iterations that every one of the devices has measured.
+std::vector<std::int64_t> common_iterations(const Devices& devices, const RankEvent& event) {
+  std::vector<std::int64_t> common;
+  for (const auto& sample : devices.front()->of_iteration_us.at(event)) {
+    const bool is_everywhere = std::ranges::all_of(devices, [&](const auto* device) {
+      return device->of_iteration_us.at(event).contains(sample.first);
+    });
+    if (is_everywhere) common.push_back(sample.first);
+  }
+  return common;
+}
+
+CollectiveSplit split(const Devices& devices, const RankEvent& event,
+                      const std::vector<std::int64_t>& iterations) {
+  std::vector<double> transfers_us;
+  std::vector<double> mean_waits_us;
+  std::vector<std::vector<double>> waits_us(devices.size());
+  for (const std::int64_t iteration : iterations) {
+    std::vector<double> times_us;
+    for (const RankSummary::Device* device : devices)
+      times_us.push_back(device->of_iteration_us.at(event).at(iteration));
+    const double least = std::ranges::min(times_us);
+    transfers_us.push_back(least);
+    mean_waits_us.push_back(mean(times_us) - least);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      waits_us[i].push_back(times_us[i] - least);
+  }
+  std::size_t last = 0;
+  double least_wait_us = median(waits_us[0]);
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    const double wait_us = median(waits_us[i]);
+    if (wait_us >= least_wait_us) continue;
+    least_wait_us = wait_us;
+    last = i;
+  }
+  CollectiveSplit result;
+  std::tie(result.layer, result.event, result.occurrence) = event;
+  result.iterations = iterations.size();
+  result.transfer_us = median(std::move(transfers_us));
+  result.wait_us = median(std::move(mean_waits_us));
+  result.last = devices[last]->device;
+  for (const RankSummary::Device* device : devices) {
+    const auto it = device->predicted_us.find(event);
+    if (it == device->predicted_us.end()) continue;
+    // The slowest device's link is that of all.
+    result.predicted_us = std::max(result.predicted_us.value_or(0), it->second);
+  }
+  if (result.predicted_us) result.ratio = result.transfer_us / *result.predicted_us;
+  return result;
+}
+
+// The devices that meet in each collective called `event`: those with the same communicator and
+// sequence; without these, all.
+std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
+                                        const RankEvent& event) {
+  std::map<std::string, Devices> result;
+  for (const RankSummary& rank : ranks) {
+    const auto it = rank.communicators.find(event);
+    for (const RankSummary::Device& device : rank.devices) {
+      if (device.of_iteration_us.contains(event)) {
+        result[it == rank.communicators.end() ? "" : it->second].push_back(&device);
+      }
+    }
+  }
+  return result;
+}
+
+void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& result) {
+  for (const RankEvent& event : in_order(ranks.front().collectives)) {
+    const auto groups = meetings(ranks, event);
+    if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
+    for (const auto& [communicator, devices] : groups) {
+      if (devices.size() < 2) {
+        result.unsplit.push_back(name_of(event) + ": measured on one device only");
+        continue;
+      }
+      const auto iterations = common_iterations(devices, event);
+      if (iterations.empty()) {
+        result.unsplit.push_back(name_of(event) + ": no iteration that all devices measured");
+        continue;
+      }
+      result.collectives.push_back(split(devices, event, iterations));
+    }
+  }
+  std::ranges::stable_sort(result.collectives, std::greater{}, &CollectiveSplit::wait_us);
+}
+
+using DeviceName = std::tuple<std::string, std::optional<std::int64_t>, std::int64_t>;
+
+DeviceName name_of(const RankDevice& device) {
+  return {device.host, device.rank, device.device_id};
+}
+
+void mark_names_met_twice(const Devices& devices, RankComparison& result) {
+  std::map<DeviceName, std::size_t> times;
+  for (const RankSummary::Device* device : devices)
+    ++times[name_of(device->device)];
+  const auto mark = [&](RankDevice& device) { device.is_named_twice = times[name_of(device)] > 1; };
+  for (Straggler& slow : result.slow_devices)
+    mark(slow.device);
+  for (Straggler& slow : result.stragglers)
+    mark(slow.device);
+  for (CollectiveSplit& split : result.collectives)
+    mark(split.last);
+}
+
+}  // namespace
+
+RankSummary summarise_rank(const read::Profile& profile, const PredictCollective& predict) {
+  RankSummary summary;
+  summary.file = profile.file;
+  summary.facts = file_facts(profile);
+  summary.is_complete = profile.complete;
+  summary.phase = phase_name(profile);
+  if (summary.phase.empty()) {
+    summary.event_list_hash = profile.profiler.event_list_hash;
+  } else {
+    summary.phase += ": " + phase_words(profile.phases[profile.phase]);
+  }
+  summary.events = events_of(profile);
+  constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+  std::map<std::int64_t, std::size_t> place_of;
+  for (const read::Event& event : profile.events) {
+    const RankEvent key = key_of(event);
+    if (is_collective(event)) {
+      summary.collectives.insert(key);
+      const std::string communicator = communicator_of(*event.op);
+      if (!communicator.empty()) summary.communicators.emplace(key, communicator);
+    }
+    if (event.measured_ms.empty()) continue;
+    const auto [it, is_new] = place_of.try_emplace(event.device_id, summary.devices.size());
+    if (is_new) {
+      summary.devices.emplace_back().device = {.file = profile.file,
+                                               .host = profile.host_name,
+                                               .rank = profile.rank,
+                                               .device_id = event.device_id,
+                                               .local_device = event.device_id};
+    }
+    RankSummary::Device& device = summary.devices[it->second];
+    if (is_new) {
+      device.events = summary.events;
+      device.median_us.assign(summary.events->places.size(), not_measured);
+    }
+    double& median_us = device.median_us[summary.events->places.at(key)];
+    const double own_us = median(event.measured_ms) * 1e3;
+    median_us = std::isnan(median_us) ? own_us : median_us + own_us;
+    if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
+    if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))
+      device.predicted_us.emplace(key, *time_us);
+    for (std::size_t i = 0; i < event.iterations.size(); ++i)
+      device.of_iteration_us[key][event.iterations[i]] = event.measured_ms[i] * 1e3;
+  }
+  // A process with one device may see it as number 0 whichever it is.
+  if (summary.devices.size() == 1 && profile.local_rank)
+    summary.devices.front().device.local_device = *profile.local_rank;
+  return summary;
+}
+
+RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOptions& options) {
+  RankComparison result;
+  if (ranks.empty()) return result;
+  refuse_unequal_lists(ranks);
+  refuse_other_layout(ranks, options.layout);
+  Devices devices;
+  for (const RankSummary& rank : ranks) {
+    for (const RankSummary::Device& device : rank.devices)
+      devices.push_back(&device);
+  }
+  result.phase = ranks.front().phase;
+  result.devices = devices.size();
+  result.events = ranks.front().events->in_file_order.size();
+  find_stragglers(ranks, devices, options, result);
+  split_collectives(ranks, result);
+  mark_names_met_twice(devices, result);
+  std::vector<FileFacts> facts;
+  for (const RankSummary& rank : ranks) {
+    facts.push_back(rank.facts);
+    if (!rank.is_complete)
+      result.warnings.push_back(rank.file + ": a checkpoint of a run that was cut off");
+  }
+  for (std::string& warning : belonging_warnings(facts))
+    result.warnings.push_back(std::move(warning));
+  return result;
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,146 @@
+// Many ranks of one run: which of them are late, and what collectives wait for.
+//
+// Times are raw medians of event pairs: the pair adds the same to each rank, and what is looked at
+// here are differences between ranks.
+#pragma once
+
+#include "join/diagnose/belonging.hpp"
+#include "join/ranks/rank_positions.hpp"
+#include "join/rows/shared_text.hpp"
+#include "join/rows/statistics.hpp"
+#include "read/profile.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace inline_prof::join {
+
+// The same event on every rank: layer, event, occurrence.
+using RankEvent = std::tuple<SharedText, SharedText, std::int64_t>;
+template <typename Value>
+using OfRankEvent = std::unordered_map<RankEvent, Value, SharedHash>;
+
+// The events of a rank, whether measured or not.  Ranks that list the same ones share the list.
+struct RankEvents {
+  std::vector<RankEvent> in_file_order;
+  OfRankEvent<std::size_t> places;  // in that order
+};
+
+// A device of a rank.
+struct RankDevice {
+  std::string file;
+  std::string host;
+  std::optional<std::int64_t> rank;
+  std::int64_t device_id = 0;
+  std::int64_t local_device = 0;  // the process's number on its host where it has one device only
+  bool is_named_twice = false;    // another file has the same host, rank and device
+};
+
+// What is kept of one file: a number for each event, so that a hundred thousand ranks fit into
+// memory.
+struct RankSummary {
+  FileFacts facts;
+  struct Device {
+    RankDevice device;
+    std::shared_ptr<const RankEvents> events;
+    std::vector<double> median_us;  // of each event, the sum over its streams; NaN: not measured
+    OfRankEvent<std::map<std::int64_t, double>> of_iteration_us;  // collectives only
+    OfRankEvent<double> predicted_us;                             // collectives only
+  };
+  std::string file;
+  bool is_complete = true;
+  std::string phase;            // the one that is compared; empty if the file has one
+  std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
+  std::shared_ptr<const RankEvents> events;  // of the devices, too
+  std::unordered_set<RankEvent, SharedHash> collectives;
+  OfRankEvent<std::string> communicators;  // "COMM SEQUENCE", of those that say it
+  std::vector<Device> devices;
+};
+
+// What a model says that a collective takes on a device, in microseconds; empty where none knows
+// it.  `device` is null where the file does not say what it is.
+using PredictCollective =
+    std::function<std::optional<double>(const read::Op& op, const read::Device* device)>;
+
+[[nodiscard]] RankSummary summarise_rank(const read::Profile& profile,
+                                         const PredictCollective& predict);
+
+// A device that needs longer for an event, or for everything, than the others do.
+struct Straggler {
+  RankDevice device;
+  std::string layer;
+  std::string event;  // empty: the device as a whole
+  std::int64_t occurrence = 0;
+  double time_us = 0.0;    // of the device as a whole: 0
+  double median_us = 0.0;  // of all devices, or of those at its position if these form a pattern
+  double ratio = 1.0;      // time over that median; as a whole: median of these over the events
+};
+
+// What the devices at one position need longer than the others: one cause, not one for each device.
+struct RankPattern {
+  std::string dimension;  // "local device", "host", "rack", or an axis of the layout
+  std::string value;
+  std::size_t devices = 0;      // at the position
+  std::optional<double> ratio;  // as a whole; empty: not slow as a whole
+  struct Event {
+    std::string layer;
+    std::string event;
+    std::int64_t occurrence = 0;
+    std::size_t devices = 0;       // at the position, that measured it
+    std::size_t slow_devices = 0;  // of them
+    double time_us = 0.0;          // median at the position
+    double median_us = 0.0;        // of the devices elsewhere
+    double ratio = 1.0;
+  };
+  std::vector<Event> events;  // those that lose most time first
+};
+
+// A collective, split where iterations are known in which all devices took part: what a device
+// takes above the one that takes least is waiting for the last one to arrive, the least is
+// transfer.
+struct CollectiveSplit {
+  std::string layer;
+  std::string event;
+  std::int64_t occurrence = 0;
+  std::size_t iterations = 0;          // that all devices have measured
+  double transfer_us = 0.0;            // median over iterations
+  double wait_us = 0.0;                // mean over devices, median over iterations
+  std::optional<double> predicted_us;  // of the transfer, where a model knows it
+  std::optional<double> ratio;         // transfer / predicted
+  RankDevice last;                     // waits least, as a median: the one the others wait for
+};
+
+struct RankComparison {
+  std::string phase;  // of the first rank: "phase 2 of 3: ..."; empty where it has one
+  std::size_t devices = 0;
+  std::size_t events = 0;
+  std::vector<RankPattern> patterns;         // those that lose most time first
+  std::vector<Straggler> slow_devices;       // slowest first
+  std::vector<Straggler> stragglers;         // those that lose most time first
+  std::vector<CollectiveSplit> collectives;  // those that wait longest first
+  std::vector<std::string> unsplit;          // collectives, with the reason
+  std::vector<std::string> warnings;         // what is odd about the files
+};
+
+// A device stands out if it is further above the median of all devices than five times their median
+// deviation (statistics.hpp), and by `least_ratio` at least.
+struct RankOptions {
+  double least_ratio = 1.05;
+  RankLayout layout;  // empty: not known
+};
+
+// Throws std::invalid_argument, naming files, if ranks ran different lists of events: such times
+// are not of the same work; and where the layout does not fit their number.
+[[nodiscard]] RankComparison compare_ranks(const std::vector<RankSummary>& ranks,
+                                           const RankOptions& options);
+
+}  // namespace inline_prof::join

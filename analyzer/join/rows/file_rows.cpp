@@ -1,0 +1,275 @@
+#include "join/rows/file_rows.hpp"
+
+#include "join/rows/communicator.hpp"
+#include "join/rows/nesting.hpp"
+#include "model/roofline.hpp"
+
+#include <inline_prof/op_kind.hpp>
+#include <inline_prof/prof_format.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+// Streams in the order in which a device met them, for files that only know their handles.
+class StreamNumbers {
+ public:
+  explicit StreamNumbers(const read::Profile& profile) {
+    std::vector<const read::Event*> events;
+    for (const read::Event& event : profile.events) {
+      if (!event.stream_index) events.push_back(&event);
+    }
+    std::stable_sort(events.begin(), events.end(),
+                     [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
+    for (const read::Event* event : events) {
+      auto& of_device = numbers_[event->device_id];
+      of_device.try_emplace(event->stream, static_cast<std::int64_t>(of_device.size()));
+    }
+  }
+  [[nodiscard]] std::int64_t of(const read::Event& event) const {
+    if (event.stream_index) return *event.stream_index;
+    return numbers_.at(event.device_id).at(event.stream);
+  }
+
+ private:
+  std::map<std::int64_t, std::map<std::string, std::int64_t>> numbers_;
+};
+
+// Ranks know a collective by its communicator and its number in it; where these were not seen, by
+// what it is called.
+std::string meeting_of(const read::Event& event) {
+  if (!is_collective(event)) return {};
+  std::string communicator = communicator_of(*event.op);
+  if (!communicator.empty()) return communicator;
+  return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
+}
+
+Row make_row(const read::Event& event, std::int64_t stream_index) {
+  Row row;
+  row.layer = event.layer;
+  row.event = event.name;
+  row.kernel_name = event.kernel_name;
+  row.device_id = event.device_id;
+  row.stream_index = stream_index;
+  row.start_index = event.start_index;
+  row.end_index = event.end_index;
+  row.occurrence = event.occurrence;
+  row.calls = event.calls.value_or(1);
+  row.any_occurrence = event.has_flag(format::kFlagAnyOccurrence);
+  row.is_graph_node = event.in_cuda_graph && !event.has_flag(format::kFlagGraphWhole);
+  if (event.measured_ms.empty()) row.unmeasured_reason = event.reason;
+  row.overlap_removed = event.has_flag(format::kFlagPdlRemoved);
+  row.meeting = meeting_of(event);
+  row.is_one_launch = blocks_of(event) > 0;
+  if (!event.op) return row;
+  row.op_kind = event.op->kind;
+  row.source = event.op->source;
+  const model::OpWork work = model::work_of(*event.op);
+  if (work.reason.empty()) {
+    row.flops = work.flops.value;
+    row.bytes = work.traffic.value;
+  }
+  return row;
+}
+
+// The longest that an offset can be and still say where the event lies in its own iteration.  The
+// original profiler's host may run ahead, which gives offsets of many iterations.
+std::optional<double> longest_offset_us(const read::Profile& profile,
+                                        const std::optional<double>& iteration_us) {
+  if (!profile.capabilities.times_whole_iterations || profile.iter_time_ms.empty())
+    return iteration_us;
+  return *std::max_element(profile.iter_time_ms.begin(), profile.iter_time_ms.end()) * 1e3;
+}
+
+// Files do not number the times of their iterations: they are those of the iterations with samples
+// where there are as many, else of iterations in a row, which may begin a few before the first
+// sample, and go on behind the last one while the overhead is measured.
+class TimesOfIterations {
+ public:
+  explicit TimesOfIterations(const read::Profile& profile) {
+    if (!profile.capabilities.times_whole_iterations) return;
+    std::set<std::int64_t> numbers;
+    for (const read::Event& event : profile.events)
+      numbers.insert(event.iterations.begin(), event.iterations.end());
+    const std::size_t count = profile.iter_time_ms.size();
+    if (numbers.empty() || count == 0) return;
+    if (numbers.size() == count) {
+      auto number = numbers.begin();
+      for (const double ms : profile.iter_time_ms)
+        ms_.emplace(*number++, ms);
+      return;
+    }
+    const auto first = first_number(profile, *numbers.begin(), *numbers.rbegin());
+    for (std::size_t i = 0; first && i < count; ++i)
+      ms_.emplace(*first + static_cast<std::int64_t>(i), profile.iter_time_ms[i]);
+  }
+
+  // Where the event begins in an iteration of `iteration_us`, by the parts of their own iterations
+  // that lie before its samples: the sum of the offsets over that of the iterations.  Of those that
+  // something else has held up only where there are no others.
+  [[nodiscard]] std::optional<double> offset_us(const read::Event& event,
+                                                double iteration_us) const {
+    if (event.offsets_ms.empty() || event.offsets_ms.size() != event.iterations.size()) return {};
+    constexpr double most_of_usual = 1.5;
+    for (const double longest_us :
+         {most_of_usual * iteration_us, std::numeric_limits<double>::infinity()}) {
+      double offsets_ms = 0.0;
+      double iterations_ms = 0.0;
+      for (std::size_t i = 0; i < event.offsets_ms.size(); ++i) {
+        const auto own_ms = ms_.find(event.iterations[i]);
+        if (own_ms == ms_.end() || !std::isfinite(event.offsets_ms[i]) ||
+            own_ms->second * 1e3 > longest_us) {
+          continue;
+        }
+        offsets_ms += event.offsets_ms[i];
+        iterations_ms += own_ms->second;
+      }
+      if (iterations_ms > 0) return offsets_ms / iterations_ms * iteration_us;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Of the first time: that by which the fewest samples begin behind the end of their own
+  // iteration, and of several the largest.  `first` and `last` have samples.
+  static std::optional<std::int64_t> first_number(const read::Profile& profile, std::int64_t first,
+                                                  std::int64_t last) {
+    constexpr std::int64_t most_before = 8;
+    const auto& times_ms = profile.iter_time_ms;
+    const auto spare = static_cast<std::int64_t>(times_ms.size()) - (last - first + 1);
+    if (spare < 0 || (spare > 0 && profile.phases.size() > 1)) return std::nullopt;
+    std::optional<std::int64_t> found;
+    std::size_t least_behind = 0;
+    for (std::int64_t number = first; number >= first - std::min(spare, most_before); --number) {
+      std::size_t behind = 0;
+      for (const read::Event& event : profile.events) {
+        const std::size_t samples = std::min(event.offsets_ms.size(), event.iterations.size());
+        for (std::size_t i = 0; i < samples; ++i) {
+          if (event.offsets_ms[i] >
+              times_ms[static_cast<std::size_t>(event.iterations[i] - number)])
+            ++behind;
+        }
+      }
+      if (found && behind >= least_behind) continue;
+      found = number;
+      least_behind = behind;
+    }
+    return found;
+  }
+
+  std::unordered_map<std::int64_t, double> ms_;
+};
+
+// Returns how many offsets were left out.
+std::size_t set_offset(Row& row, const read::Event& event,
+                       const std::optional<double>& longest_us) {
+  if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
+  static thread_local std::vector<double> usable_us;  // kept from event to event
+  usable_us.clear();
+  std::size_t left_out = 0;
+  for (const double offset_ms : event.offsets_ms) {
+    if (!std::isfinite(offset_ms)) continue;  // the writer did not know it
+    const bool beyond = longest_us && std::abs(offset_ms * 1e3) > *longest_us;
+    if (beyond) {
+      ++left_out;
+    } else {
+      usable_us.push_back(offset_ms * 1e3);
+    }
+  }
+  if (usable_us.empty()) return left_out;
+  const base::MedianAndInterval offset = base::median_and_interval95(usable_us);
+  row.offset_us = offset.median;
+  row.offset_ci95_us = offset.ci95;
+  return left_out;
+}
+
+}  // namespace
+
+double blocks_of(const read::Event& event) {
+  if (event.kernel_names.size() > 1) return 0;
+  double blocks = 1;
+  for (const std::int64_t side : event.launch.grid)
+    blocks *= static_cast<double>(side);
+  return blocks;
+}
+
+namespace {
+
+std::vector<double> kernel_floors_us(const read::Profile& profile, const BiasSetting& setting) {
+  std::vector<double> floors_us;
+  for (const read::Calibration& calibration : profile.calibration) {
+    if (calibration.state != read::PairState::kBusy || !calibration.empty_pair_us ||
+        !calibration.empty_kernel_pair_us) {
+      continue;
+    }
+    double pair_us = calibration.empty_pair_us->median;
+    if (setting.kind == BiasSetting::Kind::kChain)
+      pair_us = chain_bias_us(calibration).value_or(pair_us);
+    floors_us.push_back(calibration.empty_kernel_pair_us->median - pair_us);
+  }
+  return floors_us;
+}
+
+std::vector<Row> nested_rows(const read::Profile& profile) {
+  const StreamNumbers streams(profile);
+  std::vector<Row> rows;
+  rows.reserve(profile.events.size());
+  for (const read::Event& event : profile.events)
+    rows.push_back(make_row(event, streams.of(event)));
+  find_nesting(rows);
+  return rows;
+}
+
+}  // namespace
+
+FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layers,
+                 const BiasSetting& event_bias) {
+  FileRows file;
+  const auto warn = [&](std::string_view what) {
+    file.warnings.push_back(fmt::format("{}: {}", profile.file, what));
+  };
+  if (layers) {
+    for (const std::size_t rule : read::apply_layers(*layers, profile)) {
+      warn(fmt::format("rule {} of {} (\"{}\") fits no event", rule, layers->file,
+                       layers->rules[rule].match));
+    }
+  }
+  file.run.iteration = iteration_of(profile.iter_time_ms);
+  file.rows = nested_rows(profile);
+  const EventBias bias(event_bias, profile, file.rows);
+  file.bias_source = bias.source();
+  file.bias_detail = bias.detail();
+  for (const std::string& warning : bias.warnings())
+    warn(warning);
+  const std::optional<double>& iteration_us = file.run.iteration.us;
+  const auto longest_us = longest_offset_us(profile, iteration_us);
+  const TimesOfIterations times(profile);
+  for (std::size_t i = 0; i < file.rows.size(); ++i) {
+    const read::Event& event = profile.events[i];
+    Row& row = file.rows[i];
+    set_measured(row, event, bias);
+    file.samples.add(event, bias);
+    file.dropped_offsets += set_offset(row, event, longest_us);
+    if (iteration_us && !row.any_occurrence)
+      row.mean_offset_us = times.offset_us(event, *iteration_us);
+    if (row.raw_us && row.bias_us > *row.raw_us) ++file.shorter_than_bias;
+  }
+  file.kernel_floors_us = kernel_floors_us(profile, event_bias);
+  for (const std::string& warning : profile.warnings)
+    warn(warning);
+  file.run.profile = std::move(profile);
+  return file;
+}
+
+}  // namespace inline_prof::join

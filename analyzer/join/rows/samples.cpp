@@ -1,0 +1,131 @@
+#include "join/rows/samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+std::size_t count_tight(const read::Event& event, read::Tight wanted) {
+  const std::size_t known = std::min(event.tight.size(), event.measured_ms.size());
+  const auto end = event.tight.begin() + static_cast<std::ptrdiff_t>(known);
+  return static_cast<std::size_t>(std::count(event.tight.begin(), end, wanted));
+}
+
+// Of most of the samples that are not tight; empty where their threads have not waited.
+std::optional<double> after_wait_us(const read::Event& event) {
+  if (event.after_wait_us.empty()) return std::nullopt;
+  std::vector<double> known;
+  std::size_t late = 0;
+  const std::size_t count = std::min(event.tight.size(), event.after_wait_us.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (event.tight[i] != read::Tight::kNo) continue;
+    ++late;
+    if (std::isfinite(event.after_wait_us[i])) known.push_back(event.after_wait_us[i]);
+  }
+  if (2 * known.size() <= late) return std::nullopt;
+  return median(std::move(known));
+}
+
+}  // namespace
+
+void Samples::add(const read::Event& event, const EventBias& bias) {
+  measured_ms_.insert(measured_ms_.end(), event.measured_ms.begin(), event.measured_ms.end());
+  ends_.push_back(static_cast<std::uint32_t>(measured_ms_.size()));
+  if (!event.measured_ms.empty()) {
+    if (const auto bias_us = bias.of_all_samples_us(event)) {
+      bias_us_.push_back(static_cast<float>(*bias_us));
+    } else {
+      for (std::size_t i = 0; i < event.measured_ms.size(); ++i)
+        bias_us_.push_back(static_cast<float>(bias.of_sample_us(event, i)));
+    }
+  }
+  bias_ends_.push_back(static_cast<std::uint32_t>(bias_us_.size()));
+}
+
+void Samples::append_us(std::size_t i, std::vector<double>& raw_us,
+                        std::vector<double>& unbiased_us) const {
+  const std::span<const float> times_ms = measured_ms(i);
+  const std::span<const float> biases_us = bias_us(i);
+  for (std::size_t sample = 0; sample < times_ms.size(); ++sample) {
+    const double time_us = static_cast<double>(times_ms[sample]) * 1e3;
+    const float bias_us = biases_us[biases_us.size() == 1 ? 0 : sample];
+    raw_us.push_back(time_us);
+    unbiased_us.push_back(time_us - static_cast<double>(bias_us));
+  }
+}
+
+std::span<const float> Samples::measured_ms(std::size_t i) const {
+  const std::size_t first = i == 0 ? 0 : ends_[i - 1];
+  return {measured_ms_.data() + first, ends_[i] - first};
+}
+
+std::span<const float> Samples::bias_us(std::size_t i) const {
+  const std::size_t first = i == 0 ? 0 : bias_ends_[i - 1];
+  return {bias_us_.data() + first, bias_ends_[i] - first};
+}
+
+void Samples::shrink() {
+  measured_ms_.shrink_to_fit();
+  ends_.shrink_to_fit();
+  bias_us_.shrink_to_fit();
+  bias_ends_.shrink_to_fit();
+}
+
+void SamplesOfRuns::add(Samples samples, std::size_t first_row) {
+  samples.shrink();
+  samples_.push_back(std::move(samples));
+  first_rows_.push_back(first_row);
+}
+
+void SamplesOfRuns::append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
+                              std::vector<double>& unbiased_us) const {
+  samples_[run].append_us(row - first_rows_[run], raw_us, unbiased_us);
+}
+
+namespace {
+
+// Returns mean and median of the samples less their biases.
+std::pair<double, double> unbiased_us(const read::Event& event, const EventBias& bias) {
+  static thread_local std::vector<double> times_us;
+  times_us.clear();
+  for (std::size_t i = 0; i < event.measured_ms.size(); ++i)
+    times_us.push_back(event.measured_ms[i] * 1e3 - bias.of_sample_us(event, i));
+  const double mean_us = mean(times_us);
+  std::sort(times_us.begin(), times_us.end());
+  return {mean_us, median_of_sorted(times_us)};
+}
+
+}  // namespace
+
+void set_measured(Row& row, const read::Event& event, const EventBias& bias) {
+  row.samples = event.measured_ms.size();
+  row.late = count_tight(event, read::Tight::kNo);
+  row.queued = count_tight(event, read::Tight::kYes);
+  // A pair inside a graph holds no wait for its launch.
+  row.not_tight = row.is_graph_node ? 0 : row.late;
+  row.after_wait_us = after_wait_us(event);
+  if (event.measured_ms.empty()) return;
+  // Kept from event to event: there are as many of them as there are ranks times layers.
+  static thread_local std::vector<double> raw_us;
+  raw_us.clear();
+  for (const double time_ms : event.measured_ms)
+    raw_us.push_back(time_ms * 1e3);
+  const double raw_mean_us = mean(raw_us);
+  std::sort(raw_us.begin(), raw_us.end());
+  row.raw_us = median_of_sorted(raw_us);
+  row.raw_spread_us = median_spread_of_sorted(raw_us);
+  row.raw_ci95_us = median_interval95_of_sorted(raw_us);
+
+  const std::optional<double> bias_us = bias.of_all_samples_us(event);
+  const auto [mean_us, median_us] = bias_us
+                                        ? std::pair(raw_mean_us - *bias_us, *row.raw_us - *bias_us)
+                                        : unbiased_us(event, bias);
+  row.bias_us = *row.raw_us - median_us;
+  row.mean_us = std::max(0.0, mean_us);
+  row.corrected_us = std::max(0.0, median_us);
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "join/rows/event_bias.hpp"
+#include "join/rows/row.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace inline_prof::join {
+
+// Samples of the events of one file, in as little memory as a thousand ranks leave for it.  What an
+// event pair measured is a float of milliseconds (CUDA Runtime API 13.0, cudaEventElapsedTime), so
+// nothing is lost by keeping it as one.
+class Samples {
+ public:
+  // Of the next event.
+  void add(const read::Event& event, const EventBias& bias);
+
+  // Appends to `raw_us` the samples of event `i` as they were measured, and to `unbiased_us` less
+  // their bias.
+  void append_us(std::size_t i, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+  // Of event `i`, as they were measured.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t i) const;
+  // What is taken off each of them, or off all if it is one value.
+  [[nodiscard]] std::span<const float> bias_us(std::size_t i) const;
+
+  void shrink();
+
+ private:
+  std::vector<float> measured_ms_;
+  std::vector<std::uint32_t> ends_;  // of each event, in measured_ms_
+  std::vector<float> bias_us_;       // of each sample, or one for all those of an event
+  std::vector<std::uint32_t> bias_ends_;
+};
+
+// Those of all files.
+class SamplesOfRuns {
+ public:
+  // Of the next file, whose first event is row `first_row` of the analysis.
+  void add(Samples samples, std::size_t first_row);
+  // As above, of row `row`, which is one of run `run`.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t run, std::size_t row) const {
+    return samples_[run].measured_ms(row - first_rows_[run]);
+  }
+  [[nodiscard]] std::span<const float> bias_us(std::size_t run, std::size_t row) const {
+    return samples_[run].bias_us(row - first_rows_[run]);
+  }
+  void append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+ private:
+  std::vector<Samples> samples_;
+  std::vector<std::size_t> first_rows_;
+};
+
+// Fills in the measured times of `row`, which is that of `event`.
+void set_measured(Row& row, const read::Event& event, const EventBias& bias);
+
+}  // namespace inline_prof::join
