@@ -1,4 +1,4 @@
-// What the join of measured times and predictions gives: plain values, computed once, for every
+// The result of joining measured times and predictions: plain values, computed once, for every
 // report.  Times are microseconds; an empty value is not known, and the row says why.
 #pragma once
 
@@ -31,7 +31,7 @@ struct PredictionErrors {
   std::optional<Errors> errors_beside_vendor;
 };
 
-// What the files say of how they were measured, and on what.
+// The facts that the files give about how they were measured, and on what.
 struct Sources {
   std::string machine;         // id; several joined by ","; empty if none is known
   std::string machine_reason;  // why a machine is not known

@@ -1,9 +1,9 @@
 #include "join/join.hpp"
 
+#include "base/two_threads.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/predict/predict_rows.hpp"
 #include "join/readable.hpp"
-#include "base/two_threads.hpp"
 #include "read/input_error.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +72,6 @@ class Gatherer {
   }
 
   PredictedFiles gathered() {
-    // Of nothing there is no report.
     if (all_.runs.empty() && !first_complaint_.empty()) throw read::InputError(first_complaint_);
     all_.sources.machine = joined(machine_ids_, ",");
     all_.sources.machine_reason = joined(machine_reasons_, "; ");

@@ -35,7 +35,7 @@ std::string launches_of(const read::Phase& phase) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-// What prof.json says, as a sentence goes on; that the first iterations came first is clear.
+// Words of prof.json, as a sentence goes on; it is clear that the first iterations came first.
 std::string beginning_of(const read::Phase& phase) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words{
       {{"the first iterations", ""},

@@ -9,7 +9,7 @@
 
 namespace inline_prof::join {
 
-// What a file gave, or what is wrong with it: of many ranks the others still make a report.
+// The value that a file gave, or what is wrong with it: the other ranks still make a report.
 template <typename Value>
 struct Readable {
   std::optional<Value> value;

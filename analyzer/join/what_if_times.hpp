@@ -1,4 +1,4 @@
-// What a change of an iteration gives, beside the iteration as it was.
+// The effect of a change, beside the iteration as it was.
 #pragma once
 
 #include "model/iteration/timetable.hpp"

@@ -34,8 +34,8 @@ struct Layers {
 [[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
 
-// What a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in files that never
-// name layers EVENT#OCCURRENCE.
+// Returns the name that a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in
+// files that never name layers EVENT#OCCURRENCE.
 [[nodiscard]] std::string match_name(const Event& event, const Capabilities& capabilities);
 
 // Gives every event the layer of the first rule that fits it, and its op unless the event has one.

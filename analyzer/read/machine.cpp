@@ -35,7 +35,7 @@ std::optional<double> optional_positive(const TreeNode& object, std::string_view
   return positive(object.member(key));
 }
 
-// What was measured on a GPU of this kind takes the place of the data sheet's number.
+// A number that was measured on a GPU of this kind takes the place of the data sheet's.
 double read_bandwidth(const TreeNode& node) {
   const double datasheet = positive(node.member("datasheet"));
   return optional_positive(node, "measured").value_or(datasheet);

@@ -31,7 +31,7 @@ struct Machine {
   double launch_floor_us = 0.0;  // no kernel is predicted to be faster
   std::map<std::string, std::string> sources;  // where each number comes from
 
-  // What large streams, and large products of a type that has a peak, reach.
+  // Return what large streams, and large products of a type that has a peak, reach.
   [[nodiscard]] double reached_gb_per_s() const { return memory_gb_per_s * memory_fraction; }
   [[nodiscard]] double reached_tflops(const std::string& type) const {
     return peak_tflops.at(type) * gemm_fraction;

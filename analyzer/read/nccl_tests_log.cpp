@@ -13,7 +13,7 @@
 namespace inline_prof::read {
 namespace {
 
-// Where the words of one half of a row stand.
+// The places of the words of one half of a row.
 struct HalfPlaces {
   std::size_t time = 0;
   std::size_t algorithm_bandwidth = 0;
@@ -21,7 +21,7 @@ struct HalfPlaces {
   std::size_t wrong = 0;
 };
 
-// Where the words of a row stand, from the line that names them.
+// The places of a row's words, from the line that names them.
 struct Places {
   std::size_t count = 1;
   std::size_t type = 2;

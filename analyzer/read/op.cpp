@@ -31,7 +31,7 @@ void add_types(Types& types, std::string_view list, AttributeType type) {
 }
 
 Types types_of_attributes() {
-  // Of random rows, which prof-model measure reads and prof.json has no word for.
+  // `lookups` are random rows, which prof-model measure reads and prof.json has no word for.
   Types types{{"lookups", AttributeType::kInteger}};
   for (const OpKindEntry& kind : kOpKinds) {
     add_types(types, kind.integers, AttributeType::kInteger);

@@ -14,7 +14,7 @@ namespace inline_prof::read {
 
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>>;
 
-// What an event computes: a kind and its attributes, as docs/prof_json.md lists them.  Which
+// The operation of an event: a kind and its attributes, as docs/prof_json.md lists them.  Which
 // attributes a kind needs is the model's to say; here their values have only the right types.
 struct Op {
   std::string kind;    // as written; a word that is not in op_kind.hpp comes from a newer writer

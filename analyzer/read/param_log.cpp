@@ -121,7 +121,7 @@ double positive(std::string_view word, const std::string& label, std::size_t lin
   return *value;
 }
 
-// Where the numbers of a row stand, counted from the first word behind the mark.
+// The places of a row's numbers, counted from the first word behind the mark.
 class Columns {
  public:
   explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {}

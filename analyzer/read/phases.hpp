@@ -10,7 +10,7 @@
 
 namespace inline_prof::read {
 
-// What an iteration launches, as sorted hashes: equal in all files of a program, in this process.
+// The launches of an iteration, as sorted hashes: equal in all files of a program, in this process.
 struct Launched {
   std::vector<std::uint64_t> kernels;  // event, occurrence, and whether a graph launches it
   std::vector<std::uint64_t> grids;    // the same, with the grid

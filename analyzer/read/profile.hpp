@@ -50,7 +50,7 @@ struct Device {
 
 enum class PairState { kBusy, kIdle, kGraph };
 
-// What an event pair around nothing, and around an empty kernel, was measured to take, and how much
+// The measured times of an event pair around nothing and around an empty kernel, and how much
 // longer it gets by each further kernel.
 struct Calibration {
   std::int64_t device_id = 0;

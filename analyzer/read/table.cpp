@@ -30,7 +30,7 @@ std::string unquoted(std::string_view cell) {
   return text;
 }
 
-// What was found, as a complaint quotes it.
+// Returns what was found, as a complaint quotes it.
 std::string quoted(std::string_view text) {
   if (text.empty()) return "an empty cell";
   constexpr std::size_t longest = 40;

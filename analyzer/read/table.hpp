@@ -41,7 +41,7 @@ class Table {
   // The text of the header and of a row, as written, without the end of the line.
   [[nodiscard]] std::string_view header_text() const;
   [[nodiscard]] std::string_view row_text(std::size_t row) const;
-  // Where a row starts in the file; the header stands in line 1.
+  // Returns the line in which a row starts; the header stands in line 1.
   [[nodiscard]] std::size_t line(std::size_t row) const { return lines_[row]; }
 
   // Throws InputError "LABEL: line 7, column batch_size: WHAT".
@@ -57,8 +57,8 @@ class Table {
   std::string text_;
   std::string label_;
   std::vector<std::string> columns_;
-  // Where each cell starts, and one past the end of the record's last: (columns + 1) numbers a
-  // record. 32 bits, because a file that they cannot count is refused.
+  // The start of each cell, and one past the end of the record's last: (columns + 1) numbers a
+  // record.  32 bits, because a file that they cannot count is refused.
   std::vector<std::uint32_t> starts_;
   std::vector<std::uint32_t> lines_;
 };

@@ -17,7 +17,7 @@ struct TextLine {
 // The lines of `text`, which must outlive them; the end may be \n or \r\n.
 [[nodiscard]] std::vector<TextLine> text_lines(std::string_view text);
 
-// What blanks and tabs separate.
+// Returns the words between blanks and tabs.
 [[nodiscard]] std::vector<std::string_view> words(std::string_view line);
 
 // A finite number that is the whole word, in any locale; else nothing.

@@ -1,4 +1,4 @@
-// What a profiler of PyTorch (Kineto) or another writer of Chrome's trace format saw, as far as the
+// A trace of PyTorch's profiler (Kineto) or another writer of Chrome's trace format, as far as the
 // iteration models need it.
 #pragma once
 

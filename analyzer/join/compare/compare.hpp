@@ -33,7 +33,7 @@ struct ComparedTime {
   std::string reason;  // why ambiguous; else empty
 };
 
-// What may make two runs differ although the program is the same.
+// A difference that may make two runs differ although the program is the same.
 struct Difference {
   std::string what;  // clocks, driver, mig, libraries, events or gpu: a word for CompareOptions
   std::string text;  // "libraries: cublas 13.1.0 before, 13.2.0 after"

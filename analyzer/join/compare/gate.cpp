@@ -67,7 +67,7 @@ std::optional<Measured> iteration_ms(const Analysis& analysis) {
   return time;
 }
 
-// Of several files the one that paid most.
+// Returns the overhead of the file that paid most.
 std::optional<Measured> overhead_percent(const Analysis& analysis) {
   std::optional<Measured> worst;
   for (const Run& run : analysis.runs) {

@@ -6,8 +6,8 @@
 
 namespace inline_prof::join {
 
-// What differs between the machines, drivers and libraries of two runs.  What one of the files does
-// not say is no difference.
+// Returns what differs between the machines, drivers and libraries of two runs.  A fact that one of
+// the files does not give is no difference.
 [[nodiscard]] std::vector<Difference> run_differences(const Analysis& before,
                                                       const Analysis& after);
 

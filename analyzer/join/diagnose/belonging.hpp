@@ -9,7 +9,7 @@
 
 namespace inline_prof::join {
 
-// What a file says of the run that it comes from.
+// The facts that a file gives about its run.
 struct FileFacts {
   std::string file;
   std::string format;  // what the file is
@@ -22,11 +22,10 @@ struct FileFacts {
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 
-// What speaks against the files being the ranks of one run: formats or programs that differ, a
-// rank or, where ranks are not known, a host's devices that are there twice, one that is not there.
-// A report is made of them all the same, since somebody may want to see two runs side by side; each
-// sentence names files or ranks.
-// Of some files of a run others are not missing.
+// Returns what speaks against the files being the ranks of one run: formats or programs that
+// differ, a rank (or, if ranks are not known, a host's devices) that is there twice, one that is
+// missing.  A report is made of them all the same, since somebody may want to see two runs side by
+// side; each sentence names files or ranks.  If they are some files of a run, none is missing.
 enum class FilesOfRun { kAll, kSome };
 [[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
                                                           FilesOfRun which = FilesOfRun::kAll);

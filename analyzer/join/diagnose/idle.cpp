@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostBehind = 5;  // places that are named
 
-// Of a normal distribution, two-sided.
+// The 95 % quantile of a normal distribution, two-sided.
 constexpr double k95 = 1.96;
 
 constexpr std::size_t index_of(IdleReason reason) {
@@ -74,7 +74,7 @@ double variance(const std::optional<Interval>& ci95_us, bool& is_known) {
   return half_us * half_us;
 }
 
-// Those with most of it first; others than these are not named.
+// Returns the places with most of it first; the rest is not named.
 std::vector<IdleBehind> most_behind(const std::map<std::string, double>& us_behind, double factor) {
   std::vector<IdleBehind> most;
   most.reserve(us_behind.size());

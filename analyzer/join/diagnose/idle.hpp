@@ -21,7 +21,7 @@
 
 namespace inline_prof::join {
 
-// What a device waits for while it is idle; the words are in idle.cpp.
+// A cause for which a device waits while it is idle; the words are in idle.cpp.
 enum class IdleReason : std::uint8_t {
   kLaunchingThread,    // the launch came late
   kBetweenIterations,  // that of an iteration's first work did
@@ -45,7 +45,7 @@ struct IdlePart {
   std::vector<IdleBehind> behind;  // the largest first
 };
 
-// Of one device; the parts add up.
+// The idle time of one device; the parts add up.
 struct Idle {
   std::size_t profile = 0;
   std::int64_t device_id = 0;

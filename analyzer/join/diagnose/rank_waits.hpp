@@ -1,5 +1,5 @@
-// What the devices of several ranks wait for each other in collectives, where the files of those
-// that meet are there.
+// The time that the devices of several ranks wait for each other in collectives, as far as the
+// files of all that meet are there.
 //
 // A collective ends on all of them together, so the one that takes least has come last: its time is
 // what the transfer takes, what the others take above it is waiting.  Waiting beside which no other
@@ -17,7 +17,7 @@
 
 namespace inline_prof::join {
 
-// What a device waits in collectives for the one that comes last to them, in an iteration.
+// The time that a device waits in an iteration for the one that comes last to collectives.
 struct RankWait {
   std::size_t profile = 0;
   std::int64_t device_id = 0;

@@ -16,8 +16,8 @@ struct RunWork {
   std::vector<std::size_t> rows;  // of each work
 };
 
-// What waits for what does not stand in a prof.json, so it is read off the times
-// (docs/models/longest_path.md).  Works have no predictions yet.
+// Reads off the times what waits for what, which no file says (docs/models/longest_path.md).  Works
+// have no predictions yet.
 [[nodiscard]] RunWork work_of_runs(const std::vector<Row>& rows, const Placement& placement);
 
 // A layer, an event and its occurrence, as --scale of prof-model iteration knows them.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostVisitedTasks = 100'000'000;
 constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of rounding
 
-// What an outermost row loses beyond the predictions, as parts of its time.
+// The time that an outermost row loses beyond the predictions, as parts of its own.
 class Excess {
  public:
   explicit Excess(const std::vector<Row>& rows)
@@ -46,8 +46,8 @@ class Excess {
     return outermost_[row];
   }
 
-  // Of the work's time, what `row` takes beyond its prediction; empty where one of the two is not
-  // known.
+  // Returns the part of the task's time that `row` takes beyond its prediction; empty if one of the
+  // two is not known.
   [[nodiscard]] std::optional<double> of_row(std::size_t row) const {
     const Row& own = rows_[row];
     if (!own.predicted_us || !own.corrected_us || !outermost_[row]) return std::nullopt;
@@ -57,7 +57,7 @@ class Excess {
     return part_[row] * beyond_us / (is_work_[row] ? *own.working_us() : *own.corrected_us);
   }
 
-  // That of the row, or where it has no prediction of its own that of what it encloses.
+  // Returns the part of the row, or of what it encloses if it has no prediction of its own.
   [[nodiscard]] std::optional<double> within(std::size_t row) const {
     std::optional<double> sum;
     std::vector<std::size_t> to_do{row};
@@ -165,7 +165,7 @@ void answer(WorthFixing& found, const std::vector<Row>& rows, const std::vector<
     const double saved_us = table.iteration_us - path.iteration_us(question.others);
     saving.saved_us = saved_us > kNoticeableUs ? saved_us : 0.0;
     saving.iteration_us = std::max(0.0, iteration_us - *saving.saved_us);
-    // Of a region the parts are listed.
+    // A region's parts are listed in its place.
     const bool is_sum = rows[row.rows.front()].is_sum_of_children;
     if (*saving.saved_us > 0 && !is_sum && is_beyond_doubt(row))
       found.path.worth_fixing.push_back(question.merged);
@@ -174,7 +174,7 @@ void answer(WorthFixing& found, const std::vector<Row>& rows, const std::vector<
                            [&](std::size_t i) { return *found.savings[i].saved_us; });
 }
 
-// What a row and its parts take where each takes what is predicted for it, else what was measured.
+// The time of a row and its parts if each takes its prediction, or its measured time without one.
 struct PredictedTime {
   double us = 0.0;
   double lower_us = 0.0;

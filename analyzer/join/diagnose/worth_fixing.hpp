@@ -26,7 +26,7 @@ struct LongestPathFindings {
   std::vector<std::size_t> worth_fixing;  // indices into merged, those that save most first
 };
 
-// What one merged row would save.
+// The time that one merged row would save.
 struct Saving {
   std::optional<double> saved_us;      // MergedRow::saved_us_if_predicted
   std::optional<double> iteration_us;  // MergedRow::iteration_us_if_predicted

@@ -5,7 +5,7 @@
 namespace inline_prof::join {
 namespace {
 
-// Of the shorter one of two works: less is no overlap, but what medians are off.
+// A smaller part of the shorter row is no overlap: medians are off by as much.
 constexpr double kLeastOverlap = 0.5;
 // Grids that a GPU runs at a time (CUDA C++ Programming Guide 13, technical specifications per
 // compute capability), so that no file takes quadratic time.

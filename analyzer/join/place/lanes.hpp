@@ -1,4 +1,4 @@
-// Where the works of a device lie in an iteration.
+// The lanes of a device: rows of one lane follow each other.
 #pragma once
 
 #include "join/rows/row.hpp"

@@ -1,7 +1,7 @@
 #include "join/place/merge.hpp"
 
-#include "join/rows/verdict.hpp"
 #include "base/two_threads.hpp"
+#include "join/rows/verdict.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ struct Pool {
   std::vector<double> unbiased_us;
 };
 
-// What is taken off every sample of `merged`, if that is one value.
+// Returns what is taken off every sample of `merged`, if that is one value.
 std::optional<double> common_bias_us(const MergedRow& merged, const std::vector<Row>& rows,
                                      const SamplesOfRuns& samples) {
   std::optional<float> common;
@@ -109,7 +109,7 @@ void merge_waits(MergedRow& merged, const std::vector<Row>& rows) {
   if (mean(times_us) > 0) merged.working_part = mean(working_us) / mean(times_us);
 }
 
-// Of all devices, or none.
+// Returns the mean over all devices; empty if one has none.
 std::optional<double> mean_estimate_us(const MergedRow& merged, const std::vector<Row>& rows) {
   std::vector<double> estimates_us;
   for (const std::size_t i : merged.rows) {
@@ -258,7 +258,7 @@ MergedRows merge_devices(const std::vector<Row>& rows, const SamplesOfRuns& samp
     merged.rows.push_back(i);
   }
   result.warnings = set_parents(all, rows, merged_of);
-  // Of many ranks a row has hundreds of thousands of samples, and no row needs another one.
+  // With many ranks a row has hundreds of thousands of samples, and no row needs another one.
   base::in_two_threads(
       all.size(),
       [&](std::size_t i) {

@@ -10,9 +10,9 @@
 namespace inline_prof::join {
 namespace {
 
-// Where the works of a stream begin, from offsets that were measured in different iterations, each
-// with an error: the nearest ones (least squares) by which no work begins before those before it
-// have ended, and by which works that stood in the queue follow each other.
+// Finds where the rows of a stream begin, from offsets that were measured in different iterations,
+// each with an error.  It takes the nearest starts (least squares) by which no row begins before
+// those before it have ended, and by which rows that stood in the queue follow each other.
 class StreamInOrder {
  public:
   // In the order of the launches.  `follows`: the work before it is all that it waited for.

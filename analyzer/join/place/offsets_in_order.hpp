@@ -1,4 +1,4 @@
-// Where the rows of a device begin in an iteration.  Their offsets were measured in different
+// The starts of a device's rows in an iteration.  Their offsets were measured in different
 // iterations, each with an error: here no row begins before those before it on its stream have
 // ended.
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace inline_prof::join {
 
-// What lies between two kernels that both stood in the queue: the device takes so long to begin the
-// next one at most.  2 us is the least time of a kernel in the machines' files, 3 us what an event
-// between them adds on the GPUs that docs/gpu_results.md names.
+// The device takes so long at most to begin a kernel that stands in the queue behind another one.
+// 2 us is the least time of a kernel in the machines' files, 3 us what an event between them adds
+// on the GPUs that docs/gpu_results.md names.
 inline constexpr double kLongestStartUs = 3.0;
 
 // Returns the offsets, by row, of those of a device's outermost rows whose offsets are known, and

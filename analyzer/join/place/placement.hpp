@@ -1,4 +1,4 @@
-// Where the rows of a device lie in an iteration, the same places for everything that asks.
+// The places of a device's rows in an iteration, the same for everything that asks.
 #pragma once
 
 #include "join/rows/row.hpp"
@@ -14,7 +14,7 @@ struct Place {
   std::size_t lane = 0;  // lanes.hpp
   double start_us = 0.0;
   double end_us = 0.0;  // start_us and the time of all its calls
-  // Where it was seen to start; empty if that is not known: it follows the row before it.
+  // The start as it was seen; empty if it is not known: the row then follows the one before it.
   std::optional<double> seen_us;
   bool is_inside_replay = false;  // a graph's node that does not begin its replay
 };

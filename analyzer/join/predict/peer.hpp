@@ -25,7 +25,7 @@ class Peer {
 
   // Empty where the model says nothing about it.
   [[nodiscard]] std::optional<double> estimate_us(const read::Op& op, const read::Machine& machine);
-  // What the model calls itself; empty while it has said nothing.
+  // Returns the model's own name; empty while it has said nothing.
   [[nodiscard]] std::string name() const;
   // Why there are no estimates, or fewer, a sentence each.
   [[nodiscard]] std::vector<std::string> warnings() const;

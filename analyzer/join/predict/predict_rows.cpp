@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kSumOfChildren = "sum of children";
 constexpr double kFalseDiscoveryRate = 0.05;
 
-// What the name and the grid tell, which is no prediction: "; by name and grid ...".
+// Returns what name and grid tell, which is no prediction: "; by name and grid ...".
 std::string known_of_kernel(const Row& row, const RowInput& input) {
   if (input.launch == nullptr || input.launch->grid[0] == 0) return {};  // no single kernel
   const auto known = model::known_by_name(row.event.str(), *input.launch);

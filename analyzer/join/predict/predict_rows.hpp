@@ -9,7 +9,7 @@
 
 namespace inline_prof::join {
 
-// What is known about one row before it is predicted; pointers may be null.
+// The facts of one row before it is predicted; pointers may be null.
 struct RowInput {
   const read::Op* op = nullptr;
   const read::Machine* machine = nullptr;

@@ -91,8 +91,8 @@ class OutlierSearch {
   }
 
  private:
-  // That a position has something in common: most of its devices stand out, or some do that would
-  // not do so among themselves.
+  // Shows that a position has something in common: most of its devices stand out, or some do that
+  // would not do so among themselves.
   enum class Evidence { kMost, kSome };
 
   [[nodiscard]] std::vector<std::size_t> members(std::size_t group) const {
@@ -103,7 +103,7 @@ class OutlierSearch {
     return result;
   }
 
-  // What a value of a group has to be above to stand out in it.
+  // A value of a group stands out in it if it is above this.
   struct Bar {
     double median = 0.0;
     double above = std::numeric_limits<double>::infinity();
@@ -157,7 +157,7 @@ class OutlierSearch {
       if (evidence == Evidence::kMost) {
         if (!is_part(common.slow_devices, kMostAtPosition, common.devices)) continue;
       } else {
-        // Those that stand out at their position, too, are slow by themselves.
+        // Devices that stand out at their position, too, are slow by themselves.
         const std::size_t alone = count_slow(all[value], bar_of(all[value]).above);
         if (!is_part(common.slow_devices, kSomeAtPosition, common.devices) ||
             !is_part(common.slow_devices - alone, kMostAtPosition, common.slow_devices))

@@ -1,4 +1,4 @@
-// Where the devices of a run stand, and what those at one position have in common.
+// The positions of a run's devices, and what those at one position have in common.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using RankLayout = std::vector<std::pair<std::string, std::int64_t>>;
 // "tp=8,pp=4,dp=2".  Throws std::invalid_argument with what was found and expected.
 [[nodiscard]] RankLayout parse_rank_layout(const std::string& text);
 
-// What is known of where a device is.
+// A device's place, as far as it is known.
 struct DevicePlace {
   std::string host;
   std::optional<std::int64_t> rank;

@@ -45,8 +45,8 @@ struct RankDevice {
   bool is_named_twice = false;    // another file has the same host, rank and device
 };
 
-// What is kept of one file: a number for each event, so that a hundred thousand ranks fit into
-// memory.
+// The part of one file that is kept: a number for each event, so that a hundred thousand ranks fit
+// into memory.
 struct RankSummary {
   FileFacts facts;
   struct Device {
@@ -66,8 +66,8 @@ struct RankSummary {
   std::vector<Device> devices;
 };
 
-// What a model says that a collective takes on a device, in microseconds; empty where none knows
-// it.  `device` is null where the file does not say what it is.
+// Predicts a collective on a device, in microseconds; empty if no model knows it.  `device` is null
+// where the file does not say what it is.
 using PredictCollective =
     std::function<std::optional<double>(const read::Op& op, const read::Device* device)>;
 
@@ -85,7 +85,7 @@ struct Straggler {
   double ratio = 1.0;      // time over that median; as a whole: median of these over the events
 };
 
-// What the devices at one position need longer than the others: one cause, not one for each device.
+// The time that all devices at one position need longer than the others: one cause, not many.
 struct RankPattern {
   std::string dimension;  // "local device", "host", "rack", or an axis of the layout
   std::string value;

@@ -31,7 +31,7 @@ struct ScalingPoint {
 [[nodiscard]] std::vector<std::string> largest_layers(std::span<const ScalingPoint> points,
                                                       std::size_t most);
 
-// Of a layer in one run, or of the iteration where there is no layer ("" may be one's name).
+// The times of a layer in one run, or of the iteration if there is no layer ("" may be a name).
 struct ScalingTime {
   const ScalingPoint* point = nullptr;
   std::optional<std::string> layer;

@@ -1,4 +1,4 @@
-// Where the ranks of a collective meet.
+// The name by which ranks know one collective.
 #pragma once
 
 #include "read/profile.hpp"

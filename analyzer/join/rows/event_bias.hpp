@@ -1,4 +1,4 @@
-// What an event pair adds to the time of what it encloses, and how much of it is taken off.
+// The bias: the time that an event pair adds to what it encloses, and how much of it is taken off.
 #pragma once
 
 #include "join/rows/row.hpp"
@@ -20,9 +20,9 @@ struct BiasSetting {
   double given_us = 0.0;
 };
 
-// What a pair takes beyond what its kernel adds to a chain of kernels: medians of the pair around
-// an empty kernel, less what each further kernel adds.  Nothing where a chain was not measured, or
-// makes no sense.
+// Returns what a pair takes beyond what its kernel adds to a chain of kernels: medians of the pair
+// around an empty kernel, less what each further kernel adds.  Empty if a chain was not measured,
+// or makes no sense.
 [[nodiscard]] std::optional<double> chain_bias_us(const read::Calibration& calibration);
 
 // The bias of one file's samples.

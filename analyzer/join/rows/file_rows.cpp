@@ -115,9 +115,9 @@ class TimesOfIterations {
       ms_.emplace(*first + static_cast<std::int64_t>(i), profile.iter_time_ms[i]);
   }
 
-  // Where the event begins in an iteration of `iteration_us`, by the parts of their own iterations
-  // that lie before its samples: the sum of the offsets over that of the iterations.  Of those that
-  // something else has held up only where there are no others.
+  // Returns where the event begins in an iteration of `iteration_us`, by the parts of their own
+  // iterations that lie before its samples: the sum of the offsets over that of the iterations.
+  // Iterations that something else has held up count only if there are no others.
   [[nodiscard]] std::optional<double> offset_us(const read::Event& event,
                                                 double iteration_us) const {
     if (event.offsets_ms.empty() || event.offsets_ms.size() != event.iterations.size()) return {};
@@ -141,8 +141,9 @@ class TimesOfIterations {
   }
 
  private:
-  // Of the first time: that by which the fewest samples begin behind the end of their own
-  // iteration, and of several the largest.  `first` and `last` have samples.
+  // Returns the iteration of the first time: the number by which the fewest samples begin behind
+  // the end of their own iteration; the largest if there are several.  `first` and `last` are
+  // iterations with samples.
   static std::optional<std::int64_t> first_number(const read::Profile& profile, std::int64_t first,
                                                   std::int64_t last) {
     constexpr std::int64_t most_before = 8;

@@ -10,7 +10,8 @@
 
 namespace inline_prof::join {
 
-// What an event pair adds, found from regions that were timed together with what they enclose.
+// The time that an event pair adds, found from regions that were timed together with what they
+// enclose.
 struct NestedRegions {
   double bias_us = 0.0;
   std::size_t regions = 0;  // that it is the median of

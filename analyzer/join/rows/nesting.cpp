@@ -26,8 +26,8 @@ void find_nesting(std::vector<Row>& rows) {
   std::vector<std::size_t> open;
   for (const std::size_t i : order) {
     Row& row = rows[i];
-    // What ends before this row only overlaps it, or has ended when it starts.  It is no parent of
-    // a later one either: that starts within this row, too, and this one is nearer.
+    // A row that ends before this one only overlaps it, or has ended when it starts.  It is no
+    // parent of a later row either: that starts within this row, too, and this one is nearer.
     while (!open.empty() &&
            (!same_stream(rows[open.back()], row) || rows[open.back()].end_index < row.end_index)) {
       open.pop_back();

@@ -49,7 +49,7 @@ struct Row {
   std::size_t not_tight = 0;  // samples that are upper bounds: the GPU had caught up with the host
   std::size_t late = 0;       // samples whose launch, or replay of a graph, found its stream empty
   std::size_t queued = 0;     // samples whose launch stood in the queue; of others it is not known
-  // Of the late samples: since their thread waited for the device; median.
+  // Median of the late samples: the time since their thread waited for the device.
   std::optional<double> after_wait_us;
   std::optional<double> raw_us;
   std::optional<Interval> raw_ci95_us;
@@ -67,7 +67,7 @@ struct Row {
   SharedText op_kind;  // empty if what it computes is not known
   SharedText source;   // the call or operator that said what it computes; may be empty
   SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
-  // Of corrected_us: until the device that comes last to the collective is there.
+  // The part of corrected_us until the device that comes last to the collective is there.
   std::optional<double> waited_us;
   std::optional<double> flops;  // what the operation has to do at least; model/roofline.hpp
   std::optional<double> bytes;
@@ -90,7 +90,7 @@ struct Row {
 
   // Most samples are upper bounds.
   [[nodiscard]] bool is_upper_bound() const { return 2 * not_tight > samples; }
-  // What a prediction is held against: corrected_us without what was waited for other ranks.
+  // Returns corrected_us without what was waited for other ranks: predictions are held against it.
   [[nodiscard]] std::optional<double> working_us() const {
     return corrected_us ? std::optional(*corrected_us - waited_us.value_or(0.0)) : std::nullopt;
   }

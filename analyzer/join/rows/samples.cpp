@@ -14,7 +14,8 @@ std::size_t count_tight(const read::Event& event, read::Tight wanted) {
   return static_cast<std::size_t>(std::count(event.tight.begin(), end, wanted));
 }
 
-// Of most of the samples that are not tight; empty where their threads have not waited.
+// Returns the median over the samples that are not tight; empty if most of their threads have not
+// waited.
 std::optional<double> after_wait_us(const read::Event& event) {
   if (event.after_wait_us.empty()) return std::nullopt;
   std::vector<double> known;

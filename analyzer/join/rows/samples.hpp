@@ -15,7 +15,7 @@ namespace inline_prof::join {
 // nothing is lost by keeping it as one.
 class Samples {
  public:
-  // Of the next event.
+  // Adds the samples of the next event.
   void add(const read::Event& event, const EventBias& bias);
 
   // Appends to `raw_us` the samples of event `i` as they were measured, and to `unbiased_us` less
@@ -23,9 +23,9 @@ class Samples {
   void append_us(std::size_t i, std::vector<double>& raw_us,
                  std::vector<double>& unbiased_us) const;
 
-  // Of event `i`, as they were measured.
+  // Returns the samples of event `i` as they were measured.
   [[nodiscard]] std::span<const float> measured_ms(std::size_t i) const;
-  // What is taken off each of them, or off all if it is one value.
+  // Returns what is taken off each of them, or one value if it is the same for all.
   [[nodiscard]] std::span<const float> bias_us(std::size_t i) const;
 
   void shrink();
@@ -37,10 +37,10 @@ class Samples {
   std::vector<std::uint32_t> bias_ends_;
 };
 
-// Those of all files.
+// The samples of all files.
 class SamplesOfRuns {
  public:
-  // Of the next file, whose first event is row `first_row` of the analysis.
+  // Adds the next file, whose first event is row `first_row` of all.
   void add(Samples samples, std::size_t first_row);
   // As above, of row `row`, which is one of run `run`.
   [[nodiscard]] std::span<const float> measured_ms(std::size_t run, std::size_t row) const {

@@ -9,7 +9,7 @@ namespace {
 
 // Never destroyed, since rows may be looked at until the very end.
 const std::string* find_or_add(std::string_view text) {
-  // What a thread has met before it finds without waiting for the others.
+  // A thread finds a text that it has met before without waiting for the others.
   static thread_local std::unordered_map<std::string_view, const std::string*> known;
   if (const auto it = known.find(text); it != known.end()) return it->second;
   static std::mutex& mutex = *new std::mutex;

@@ -32,7 +32,7 @@ class SharedText {
   const std::string* text_;
 };
 
-// Of tuples of such texts and numbers, as keys of a hash table: the place of a text stands for it.
+// Hashes tuples of such texts and numbers; the place of a text stands for it.
 struct SharedHash {
   std::size_t operator()(const SharedText& text) const noexcept {
     return std::hash<const void*>{}(&text.str());

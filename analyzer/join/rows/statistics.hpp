@@ -22,7 +22,8 @@ using base::Spread;
 
 [[nodiscard]] double mean(std::span<const double> values);
 
-// Of `value`; empty if one of the two is, or the value is not above 0.
+// Returns half the interval in per cent of `value`; empty if one of the two is empty, or the value
+// is not above 0.
 [[nodiscard]] std::optional<double> half_width_percent(const std::optional<double>& value,
                                                        const std::optional<Interval>& interval);
 

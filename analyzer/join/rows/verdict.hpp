@@ -1,4 +1,4 @@
-// What the comparison of a measured time with its prediction says.
+// The outcome of comparing a measured time with its prediction.
 #pragma once
 
 #include "join/rows/statistics.hpp"
@@ -22,14 +22,14 @@ enum class Verdict : std::uint8_t {
   kFaster
 };
 
-// What may have come of a comparison besides the two times.
+// Doubts about a comparison that the two times do not show.
 struct Doubts {
   bool is_extrapolated = false;
   bool is_finding = true;  // outside the interval is more than chance does to one of many rows
   bool may_hold_launching = false;  // the measured time
 };
 
-// Of a measured time that has a prediction.
+// Judges a measured time that has a prediction.
 [[nodiscard]] Verdict judge(double corrected_us, double predicted_us,
                             const std::optional<Interval>& predicted_ci90_us, const Doubts& doubts);
 
@@ -46,7 +46,7 @@ template <typename AnyRow>
 [[nodiscard]] std::string verdict_text(Verdict verdict, const std::optional<double>& ratio,
                                        const std::string& reason);
 
-// Of a Row or a MergedRow.
+// Takes a Row or a MergedRow.
 template <typename AnyRow>
 [[nodiscard]] std::string verdict_text(const AnyRow& row) {
   return verdict_text(row.verdict, row.ratio, row.reason);

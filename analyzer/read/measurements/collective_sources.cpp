@@ -83,7 +83,8 @@ bool is_nccl_tests(std::string_view text) {
          (text.starts_with('{') && text.find("\"out_of_place\"") != std::string_view::npos);
 }
 
-// What "all_reduce_perf" in a file's name or a command says, for logs that do not.
+// Returns the collective that "all_reduce_perf" in a file's name or a command stands for, for logs
+// that do not say it.
 std::string name_in(std::string_view text) {
   const std::size_t end = text.find("_perf");
   if (end == std::string_view::npos) return "";

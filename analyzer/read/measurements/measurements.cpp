@@ -101,7 +101,7 @@ Measurements joined(std::vector<Measurements> parts) {
         all.columns.push_back(column);
     }
   }
-  // What was measured stands last.
+  // The measured column stands last.
   std::stable_partition(all.columns.begin(), all.columns.end(),
                         [](const std::string& column) { return column != "time_us"; });
   for (Measurements& part : parts) {

@@ -19,14 +19,14 @@ struct Measurements {
   std::vector<std::string> notes;  // what was left out and what was assumed, a sentence each
 };
 
-// What a conversion may be told: values of "op", "num_gpus", "type", "gpu" that the files do not
-// say, and "place": out or in, which half of an nccl-tests row counts.
+// The settings that a conversion may be given: values of "op", "num_gpus", "type", "gpu" that the
+// files do not say, and "place": out or in, which half of an nccl-tests row counts.
 using ConvertSettings = std::map<std::string, std::string>;
 
 // The kinds of tables that there are: "gemm", "memory", "conv", "collective", "collective_curve".
 [[nodiscard]] const std::vector<std::string>& table_kinds();
 
-// What a kind can be made from, for --help: a line each.
+// Returns the sources that a kind can be made from, for --help: a line each.
 [[nodiscard]] std::string sources_text();
 
 // Reads a file of any source that knows this kind: it is recognised by its columns or its first

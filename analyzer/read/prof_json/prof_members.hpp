@@ -18,7 +18,7 @@
 
 namespace inline_prof::read {
 
-// What null in a list is read as.
+// Returns the value that null in a list is read as.
 template <typename Value>
 [[nodiscard]] Value null_value() {
   if constexpr (std::is_same_v<Value, double>) return std::numeric_limits<double>::quiet_NaN();
@@ -282,8 +282,8 @@ void read_object(const Node& node, Op& op) {
   op = read_op(node);
 }
 
-// What an event's members say beside the event: its name stands under one key in generation 1 and
-// under another one later, and which generation a file is may be known at its end only.
+// Facts about an event's members.  Its name stands under one key in generation 1 and under another
+// one later, and which generation a file is may be known at its end only.
 struct EventFacts {
   bool has_name = false;
   bool has_occurrence = false;

@@ -45,7 +45,7 @@ class Scene {
   [[nodiscard]] std::optional<Idle> found(double idle_us) const {
     return find_idle(runs_, rows_, placement_of(runs_, rows_), {0, 0}, idle_us);
   }
-  // Where it is known; the parts add up.
+  // For a scene in which it is known.  Checks that the parts add up.
   [[nodiscard]] Idle idle() const { return idle(1000 - busy_us_); }
   [[nodiscard]] Idle idle(double idle_us) const {
     const Idle idle = found(idle_us).value();
@@ -190,7 +190,7 @@ TEST(Idle, BetweenNodesWhoseOffsetsScatterIsNone) {
   EXPECT_EQ(part(idle, IdleReason::kStarts).us, 0);
 }
 
-// What waits for another stream begins when that ends: the offset's error is no gap.
+// A row that waits for another stream begins when that ends: the offset's error is no gap.
 TEST(Idle, BeforeQueuedWorkIsTheNextLateLaunchsWhereItIsNoMoreThanAnError) {
   Scene scene;
   scene.add(0, 300, 0);
@@ -203,7 +203,7 @@ TEST(Idle, BeforeQueuedWorkIsTheNextLateLaunchsWhereItIsNoMoreThanAnError) {
   EXPECT_EQ(part(idle, IdleReason::kOtherStreams).us, 0);
 }
 
-// What stood in the queue follows what stands before it, whatever the offsets' errors.
+// A row that stood in the queue follows what stands before it, whatever the offsets' errors.
 TEST(Idle, BeforeQueuedWorkIsNoneWhereThereIsOneStream) {
   Scene scene;
   scene.add(0, 200, 0);
