@@ -9,8 +9,8 @@ namespace inline_prof::read {
 // True for text that begins as gzip's files do (RFC 1952, section 2.3.1).
 [[nodiscard]] bool is_gzip(std::string_view text);
 
-// What was compressed, with kPaddingBytes of room behind it.  A file that is cut off gives what
-// could be read of it.  `label` is what messages call the file. Throws InputError: damaged, or
+// Returns what was compressed, with kPaddingBytes of room behind it.  A file that is cut off gives
+// what could be read of it.  `label` is what messages call the file. Throws InputError: damaged, or
 // longer than `limit` once it is read.
 [[nodiscard]] std::string gunzip(std::string_view compressed, const std::string& label,
                                  std::size_t limit);

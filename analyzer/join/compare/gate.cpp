@@ -62,8 +62,8 @@ std::optional<Measured> ratio(const MergedRow& row) {
 std::optional<Measured> iteration_ms(const Analysis& analysis) {
   const auto& [us, ci95_us] = analysis.iteration;
   if (!us) return {};
-  Measured time{*us * 1e-3, {}};
-  if (ci95_us) time.ci95 = Interval{ci95_us->lower * 1e-3, ci95_us->upper * 1e-3};
+  Measured time{*us / 1e3, {}};
+  if (ci95_us) time.ci95 = Interval{ci95_us->lower / 1e3, ci95_us->upper / 1e3};
   return time;
 }
 

@@ -51,7 +51,7 @@ TEST(LargeFiles, TakeAtMostThreeTimesTheirSize) {
   }
 }
 
-// What windows could lose or mix up.
+// Sums up the facts that windows could lose or mix up.
 std::string summary(const std::optional<FoundProfile>& found) {
   if (!found) return "refused";
   std::string text = found->profile.host_name;
