@@ -67,24 +67,25 @@ std::optional<record::Op> conv_op(const Convolution& convolution, const char* so
   }
   const char* layout = layout_of(convolution);
   if (layout == nullptr || convolution.type == nullptr) return std::nullopt;
-  record::Op op{.kind = std::string(op_kind_name(OpKind::kConv)),
-                .attributes = {{"n", convolution.image[0]},
-                               {"c", convolution.image[1]},
-                               {"h", convolution.image[2]},
-                               {"w", convolution.image[3]},
-                               {"k", convolution.output[1]},
-                               {"r", convolution.filter[2]},
-                               {"s", convolution.filter[3]},
-                               {"p", convolution.output[2]},
-                               {"q", convolution.output[3]},
-                               {"stride", value_of(convolution.stride)},
-                               {"pad", value_of(convolution.pad)},
-                               {"dilation", value_of(convolution.dilation)},
-                               {"groups", convolution.groups},
-                               {"type", convolution.type},
-                               {"layout", layout},
-                               {"direction", convolution.direction}},
-                .source = source};
+  // One after the other: as one list they take more stack than a hook may have.
+  record::Op op{
+      .kind = std::string(op_kind_name(OpKind::kConv)), .attributes = {}, .source = source};
+  using Size = std::pair<const char*, std::int64_t>;
+  for (const auto& [name, value] :
+       {Size{"n", convolution.image[0]}, Size{"c", convolution.image[1]},
+        Size{"h", convolution.image[2]}, Size{"w", convolution.image[3]},
+        Size{"k", convolution.output[1]}, Size{"r", convolution.filter[2]},
+        Size{"s", convolution.filter[3]}, Size{"p", convolution.output[2]},
+        Size{"q", convolution.output[3]}}) {
+    op.attributes.emplace_back(name, value);
+  }
+  op.attributes.emplace_back("stride", value_of(convolution.stride));
+  op.attributes.emplace_back("pad", value_of(convolution.pad));
+  op.attributes.emplace_back("dilation", value_of(convolution.dilation));
+  op.attributes.emplace_back("groups", convolution.groups);
+  op.attributes.emplace_back("type", std::string(convolution.type));
+  op.attributes.emplace_back("layout", std::string(layout));
+  op.attributes.emplace_back("direction", std::string(convolution.direction));
   if (convolution.algorithm >= 0) op.attributes.emplace_back("algo", convolution.algorithm);
   return op;
 }
