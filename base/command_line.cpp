@@ -157,12 +157,10 @@ Command Command::add_subcommand(const std::string& name, const std::string& help
   return Command(*app_->add_subcommand(name, help));
 }
 
-void Command::add_forwarding_subcommand(const std::string& name, const std::string& help,
-                                        std::function<void(const std::vector<std::string>&)> run) {
-  CLI::App* const command = app_->add_subcommand(name, help);
-  command->set_help_flag();
-  command->prefix_command();
-  command->callback([command, run = std::move(run)] { run(command->remaining()); });
+void Command::forwards(std::function<void(const std::vector<std::string>&)> run) {
+  app_->set_help_flag();
+  app_->prefix_command();
+  app_->callback([app = app_, run = std::move(run)] { run(app->remaining()); });
 }
 
 void Command::footer(const std::string& text) {

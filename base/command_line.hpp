@@ -106,9 +106,8 @@ class Command {
   void add_rest(std::vector<std::string>& words);
 
   Command add_subcommand(const std::string& name, const std::string& help);
-  // A command that hands all words behind it, --help too, to `run`.
-  void add_forwarding_subcommand(const std::string& name, const std::string& help,
-                                 std::function<void(const std::vector<std::string>&)> run);
+  // Makes a subcommand hand all words behind it, --help too, to `run`.
+  void forwards(std::function<void(const std::vector<std::string>&)> run);
   void footer(const std::string& text);
   void require_subcommand(std::size_t least, std::size_t most);
   [[nodiscard]] bool has_subcommand() const;  // on the command line

@@ -1,6 +1,7 @@
-#include "export/csv.hpp"
-
 #include "base/csv.hpp"
+
+#include "export/formats.hpp"
+#include "export/values.hpp"
 #include "report/columns.hpp"
 
 #include <fmt/format.h>
@@ -25,14 +26,6 @@ struct ValueText {
 };
 
 }  // namespace
-
-std::string csv_number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
-std::string csv_interval(const std::optional<join::Interval>& interval) {
-  return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
-}
 
 std::string csv_report(const join::Analysis& analysis) {
   std::string out = "file,host_name,rank";

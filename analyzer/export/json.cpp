@@ -1,6 +1,5 @@
-#include "export/json.hpp"
-
-#include "export/json_values.hpp"
+#include "export/formats.hpp"
+#include "export/values.hpp"
 #include "join/diagnose/idle.hpp"
 #include "report/columns.hpp"
 

@@ -1,6 +1,5 @@
-#include "export/original.hpp"
-
-#include "export/json_values.hpp"
+#include "export/formats.hpp"
+#include "export/values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
-#include "export/perfetto.hpp"
-
 #include "base/text.hpp"
-#include "export/json_values.hpp"
+#include "export/formats.hpp"
+#include "export/values.hpp"
 #include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
 

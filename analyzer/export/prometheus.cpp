@@ -1,6 +1,5 @@
-#include "export/prometheus.hpp"
-
 #include "base/prometheus.hpp"
+#include "export/formats.hpp"
 #include "join/layer_sums.hpp"
 
 #include <optional>

@@ -1,6 +1,5 @@
-#include "export/tasks.hpp"
-
-#include "export/json_values.hpp"
+#include "export/formats.hpp"
+#include "export/values.hpp"
 #include "read/input_error.hpp"
 #include "read/work_graph_tree.hpp"
 

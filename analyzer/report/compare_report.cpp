@@ -1,5 +1,4 @@
-#include "report/compare_report.hpp"
-
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

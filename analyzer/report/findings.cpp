@@ -1,8 +1,7 @@
-#include "report/findings.hpp"
-
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
+#include "report/head.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The words of a report in front of its rows.
 #pragma once
 
 #include "join/analysis.hpp"
@@ -13,10 +14,18 @@ struct HeadLine {
   std::string text;
 };
 
-// What a reader has to know before he believes a number, all but the shares.
+// Everything that a reader has to know before he believes a number, but for the shares.
 [[nodiscard]] std::vector<HeadLine> head_lines(const join::Analysis& analysis);
 
 // The same as text for a terminal, with the shares: where the iteration goes.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
+
+// The report in three sentences, for somebody who reads no further.
+struct Findings {
+  std::string what;  // how long, and how much of it is understood
+  std::string why;   // what takes longer than it should, or that nothing can be said to
+  std::string next;  // what to do about it
+};
+[[nodiscard]] Findings findings(const join::Analysis& analysis);
 
 }  // namespace inline_prof::report

@@ -1,19 +1,26 @@
-// What the DLRM models say about an iteration, as JSON with the names that the originals use.
+// What the models say about an iteration from end to end: JSON objects without an end of line, and
+// lines for people.
 #pragma once
 
+#include "model/iteration/timetable.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
 
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
 namespace inline_prof::report {
 
-// One JSON object each, without an end of line.
+// The published DLRM models, with the names that the originals use.
 [[nodiscard]] std::string iteration_json(const model::TraceIteration& iteration);
 [[nodiscard]] std::string walk_json(const model::WalkResult& walk);
-
-// The larger numbers of it for a person; lines.
 [[nodiscard]] std::string iteration_text(const model::TraceIteration& iteration);
 [[nodiscard]] std::string walk_text(const model::WalkResult& walk);
+
+// The longest path, and what a change of it would give; `others` is what was asked, if anything.
+[[nodiscard]] std::string what_if_json(const model::LongestPath& path,
+                                       std::optional<std::span<const model::OtherTime>> others);
+[[nodiscard]] std::string what_if_text(const model::LongestPath& path,
+                                       std::optional<std::span<const model::OtherTime>> others);
 
 }  // namespace inline_prof::report

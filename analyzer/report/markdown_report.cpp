@@ -1,8 +1,7 @@
-#include "report/markdown_report.hpp"
-
 #include "join/row_order.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

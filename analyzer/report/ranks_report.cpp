@@ -1,5 +1,4 @@
-#include "report/ranks_report.hpp"
-
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

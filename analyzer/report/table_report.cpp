@@ -1,9 +1,8 @@
-#include "report/table_report.hpp"
-
 #include "join/notable_rows.hpp"
 #include "join/row_order.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

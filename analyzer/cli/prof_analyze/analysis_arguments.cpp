@@ -20,10 +20,6 @@
 namespace inline_prof::cli {
 namespace {
 
-// What --models takes.
-const NamedValues<model::Models> kModels{{"calibrated", model::Models::kCalibrated},
-                                         {"roofline", model::Models::kRoofline}};
-
 join::BiasSetting parse_event_bias(const std::string& text) {
   if (text == "auto") return {};
   if (text == "chain") return {.kind = join::BiasSetting::Kind::kChain, .given_us = 0.0};
@@ -42,6 +38,8 @@ join::BiasSetting parse_event_bias(const std::string& text) {
 }  // namespace
 
 void declare_analysis(Command& command, AnalysisArguments& arguments) {
+  const NamedValues<model::Models> models{{"calibrated", model::Models::kCalibrated},
+                                          {"roofline", model::Models::kRoofline}};
   command.add_option("--machine", arguments.machine,
                      "Machine to predict for, an id or a file; default: what the file says it ran "
                      "on");
@@ -59,7 +57,7 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
   command.add_option("--models", arguments.models,
                      "Whose predictions: calibrated: fitted models where there are parameters, "
                      "else the roofline; roofline: the plain roofline for everything",
-                     kModels);
+                     models);
   declare_phase(command, arguments.phase);
 }
 

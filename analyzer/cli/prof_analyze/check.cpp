@@ -68,9 +68,8 @@ int run_check(const CheckOptions& options) {
 
 }  // namespace
 
-void declare_check(Command& program, int& status) {
+void declare_check(Command& command, int& status) {
   const auto options = std::make_shared<CheckOptions>();
-  Command command = program.add_subcommand("check", "Checks that a run meets conditions");
   command.add_option("FILE", options->files, "prof.json files of one run, or their folder")
       .required();
   command

@@ -1,4 +1,5 @@
-// What prof-analyze does, one file each.  Results go to standard output, words to standard error.
+// The subcommands of prof-analyze, one file each.  Results go to standard output, words to standard
+// error.
 #pragma once
 
 #include "base/command_line.hpp"
@@ -9,12 +10,13 @@ namespace inline_prof::cli {
 inline constexpr int kGateFailed = 3;
 inline constexpr int kGateUndecided = 4;
 
-// Each sets `status`, which outlives the program's parsing, when its command runs.
+// One for each row of the table of subcommands in main.cpp.
+void declare_compare(Command& command, int& status);
+void declare_check(Command& command, int& status);
+void declare_scaling(Command& command, int& status);
+void declare_ranks(Command& command, int& status);
+void declare_dataset(Command& command, int& status);
+
 void declare_report(Command& program);  // without a subcommand
-void declare_compare(Command& program, int& status);
-void declare_check(Command& program, int& status);
-void declare_scaling(Command& program);
-void declare_ranks(Command& program);
-void declare_dataset(Command& program, int& status);
 
 }  // namespace inline_prof::cli

@@ -6,8 +6,8 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
-#include "export/compare.hpp"
-#include "report/compare_report.hpp"
+#include "export/formats.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -95,10 +95,8 @@ int run_compare(const CompareOptions& options) {
 
 }  // namespace
 
-void declare_compare(Command& program, int& status) {
+void declare_compare(Command& command, int& status) {
   const auto options = std::make_shared<CompareOptions>();
-  Command command = program.add_subcommand(
-      "compare", "Compares two runs of a program, layer by layer, with 95 % intervals");
   command.add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
       .required();
   command.add_option("AFTER", options->after, "The same of the other run").required();

@@ -448,10 +448,8 @@ void run_dataset(const DatasetOptions& options, int& status) {
 
 }  // namespace
 
-void declare_dataset(Command& program, int& status) {
+void declare_dataset(Command& command, int& status) {
   const auto options = std::make_shared<DatasetOptions>();
-  Command command = program.add_subcommand(
-      "dataset", "Writes runs as tables for DuckDB, Spark and what else reads Parquet or CSV");
   command.add_option("FOLDER", options->folders, "Folders of runs, or with --run the files of one")
       .required();
   command.add_option("-o,--output", options->output,

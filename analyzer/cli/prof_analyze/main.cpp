@@ -2,8 +2,7 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate failed,
 // 4 a gate could not be decided.
-#include "base/command_line.hpp"
-#include "cli/common/result_file.hpp"
+#include "cli/common/program.hpp"
 #include "cli/prof_analyze/commands.hpp"
 
 #include <malloc.h>
@@ -11,22 +10,36 @@
 namespace inline_prof::cli {
 namespace {
 
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  prof-analyze prof.json                              where the iteration goes, row by row\n"
-    "  prof-analyze prof.json --top 10                     the ten largest rows\n"
-    "  prof-analyze results/                               all ranks of a run, devices merged\n"
-    "  prof-analyze old.prof.json --machine a100-sxm4-40gb --layers dlrm.layers.json\n"
-    "  prof-analyze prof.json --format html -o report.html one page: timeline, layers, roofline\n"
-    "  prof-analyze prof.json --format json -o report.json\n"
-    "  prof-analyze compare before.prof.json after.prof.json --fail-on 5\n"
-    "  prof-analyze check prof.json --gate 'ratio<1.3' --gate 'iteration_ms<12'\n"
-    "  prof-analyze scaling one_gpu/ eight_gpus/           runs beside each other\n"
-    "  prof-analyze ranks results/                         which ranks are late, and who waits\n"
-    "  prof-analyze dataset results/ -o tables/            for DuckDB, Spark and other engines\n"
-    "\n"
-    "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate\n"
-    "failed, 4 a gate could not be decided.";
+constexpr Subcommand kSubcommands[] = {
+    {"compare", "Compares two runs of a program, layer by layer, with 95 % intervals",
+     "prof-analyze compare before.prof.json after.prof.json --fail-on 5", declare_compare},
+    {"check", "Checks that a run meets conditions",
+     "prof-analyze check prof.json --gate 'ratio<1.3' --gate 'iteration_ms<12'", declare_check},
+    {"scaling",
+     "Sets runs beside each other: the iteration, and the layers' mean and slowest device",
+     "prof-analyze scaling one_gpu/ eight_gpus/           runs beside each other", declare_scaling},
+    {"ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives",
+     "prof-analyze ranks results/                         which ranks are late, and who waits",
+     declare_ranks},
+    {"dataset", "Writes runs as tables for DuckDB, Spark and what else reads Parquet or CSV",
+     "prof-analyze dataset results/ -o tables/            for DuckDB, Spark and other engines",
+     declare_dataset}};
+
+constexpr ProgramTexts kTexts{
+    .name = "prof-analyze",
+    .description =
+        "Joins the kernel times in prof.json with performance models: what each layer "
+        "took, and what it should take.",
+    .examples =
+        "prof-analyze prof.json                              where the iteration goes, row by row\n"
+        "prof-analyze prof.json --top 10                     the ten largest rows\n"
+        "prof-analyze results/                               all ranks of a run, devices merged\n"
+        "prof-analyze old.prof.json --machine a100-sxm4-40gb --layers dlrm.layers.json\n"
+        "prof-analyze prof.json --format html -o report.html one page: timeline, layers, roofline\n"
+        "prof-analyze prof.json --format json -o report.json",
+    .end =
+        "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate\n"
+        "failed, 4 a gate could not be decided."};
 
 // The text of a file is taken and given back a thousand times where there are a thousand files: the
 // kernel need not clear it each time.
@@ -37,33 +50,14 @@ void keep_memory() noexcept {
 #endif
 }
 
-void declare(Command& program, int& status) {
-  program.require_subcommand(0, 1);
-  declare_report(program);
-  declare_compare(program, status);
-  declare_check(program, status);
-  declare_scaling(program);
-  declare_ranks(program);
-  declare_dataset(program, status);
-}
-
 }  // namespace
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
   using namespace inline_prof::cli;
   keep_memory();
-  int status = 0;
-  return parse({.name = "prof-analyze",
-                .description =
-                    "Joins the kernel times in prof.json with performance models: what each layer "
-                    "took, and what it should take.",
-                .footer = kExamples,
-                .version = "prof-analyze " INLINE_PROF_VERSION},
-               argc, argv,
-               [&](Command& program) {
-                 set_arguments(argc, argv);
-                 declare(program, status);
-               })
-      .value_or(status);
+  return run_program(kTexts, kSubcommands, argc, argv, [](Command& program) {
+    program.require_subcommand(0, 1);
+    declare_report(program);
+  });
 }

@@ -8,7 +8,7 @@
 #include "cli/common/run_files.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
-#include "export/ranks.hpp"
+#include "export/formats.hpp"
 #include "join/predict/predict_rows.hpp"
 #include "join/readable.hpp"
 #include "base/two_threads.hpp"
@@ -16,7 +16,7 @@
 #include "model/units.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
-#include "report/ranks_report.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -120,10 +120,8 @@ void run_ranks(RanksOptions& options) {
 
 }  // namespace
 
-void declare_ranks(Command& program) {
+void declare_ranks(Command& command, int& /*status*/) {
   const auto options = std::make_shared<RanksOptions>();
-  Command command = program.add_subcommand(
-      "ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives");
   command.add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
       .required();
   command.add_option("--machine", options->machine,

@@ -4,17 +4,11 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
-#include "export/csv.hpp"
-#include "export/json.hpp"
-#include "export/original.hpp"
-#include "export/perfetto.hpp"
-#include "export/prometheus.hpp"
-#include "export/tasks.hpp"
+#include "export/formats.hpp"
 #include "read/inputs.hpp"
 #include "read/read_profile.hpp"
 #include "report/html_report.hpp"
-#include "report/markdown_report.hpp"
-#include "report/table_report.hpp"
+#include "report/tables.hpp"
 
 #include <cstdio>
 #include <filesystem>

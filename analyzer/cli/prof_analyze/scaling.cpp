@@ -6,7 +6,7 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
-#include "export/scaling.hpp"
+#include "export/formats.hpp"
 #include "report/grid.hpp"
 
 #include <memory>
@@ -47,11 +47,8 @@ void show_scaling(const ScalingOptions& options) {
 
 }  // namespace
 
-void declare_scaling(Command& program) {
+void declare_scaling(Command& command, int& /*status*/) {
   const auto options = std::make_shared<ScalingOptions>();
-  Command command = program.add_subcommand(
-      "scaling",
-      "Sets runs beside each other: the iteration, and the layers' mean and slowest device");
   command
       .add_option("RUN", options->runs,
                   "A prof.json file or folder for each run, such as a folder for each number of "

@@ -44,10 +44,8 @@ void run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void declare_convert(Command& program) {
+void declare_convert(Command& command, int& /*status*/) {
   const auto options = std::make_shared<ConvertOptions>();
-  Command command = program.add_subcommand(
-      "convert", "Makes tables to fit out of logs and of tables that others have published");
   command.footer("What each kind can be made from, with the columns that tell a table:\n" +
                  read::sources_text());
   command.add_option("--to", options->kind, "Kind of table to make")

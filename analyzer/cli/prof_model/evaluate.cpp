@@ -141,9 +141,8 @@ void run_evaluate(const EvaluateOptions& options) {
 
 }  // namespace
 
-void declare_evaluate(Command& program) {
+void declare_evaluate(Command& command, int& /*status*/) {
   const auto options = std::make_shared<EvaluateOptions>();
-  Command command = program.add_subcommand("evaluate", "Compares predictions with measured times");
   declare_model(command, options->model);
   command.add_option("TABLE", options->inputs, "CSV file with the model's columns and a time")
       .required();

@@ -71,10 +71,8 @@ void run_fit(const FitOptions& options) {
 
 }  // namespace
 
-void declare_fit(Command& program) {
+void declare_fit(Command& command, int& /*status*/) {
   const auto options = std::make_shared<FitOptions>();
-  Command command =
-      program.add_subcommand("fit", "Makes parameters of a model from measured tables");
   command.add_option("--model", options->model, "Model to fit").required();
   command.add_option("--machine", options->machine,
                      "Machine that the tables were measured on, an id or a file");

@@ -9,7 +9,6 @@
 #include "model/published/dlrm/trace_iteration.hpp"
 #include "read/iteration_input.hpp"
 #include "report/iteration_report.hpp"
-#include "report/what_if_report.hpp"
 
 #include <fmt/format.h>
 
@@ -200,10 +199,8 @@ void run_iteration(IterationOptions options) {
 
 }  // namespace
 
-void declare_iteration(Command& program) {
+void declare_iteration(Command& command, int& /*status*/) {
   const auto options = std::make_shared<IterationOptions>();
-  Command command =
-      program.add_subcommand("iteration", "Says what an iteration takes from end to end");
   command
       .add_option(
           "TRACE", options->input,
@@ -211,7 +208,7 @@ void declare_iteration(Command& program) {
           "that prof-analyze --format works writes")
       .required();
   command.add_option("--edition", options->edition,
-                     "published: the DLRM models; calibrated: the longest path", kEditions);
+                     "published: the DLRM models; calibrated: the longest path", editions());
   command
       .add_option("--scale", options->scales,
                   "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "

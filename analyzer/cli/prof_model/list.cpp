@@ -144,10 +144,8 @@ void run_list(const ListOptions& options) {
 
 }  // namespace
 
-void declare_list(Command& program) {
+void declare_list(Command& command, int& /*status*/) {
   const auto options = std::make_shared<ListOptions>();
-  Command command =
-      program.add_subcommand("list", "Names the models, what one of them reads, or the machines");
   command.add_option("MODEL", options->model, "Show the columns of this model");
   command.add_flag("--machines", options->machines,
                    "Show the GPUs that --machine takes, and their shipped parameters");

@@ -131,9 +131,8 @@ void run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void declare_measure(Command& program) {
-  program.add_forwarding_subcommand(
-      "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)", run);
+void declare_measure(Command& command, int& /*status*/) {
+  command.forwards(run);
 }
 
 }  // namespace inline_prof::cli

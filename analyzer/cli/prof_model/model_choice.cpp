@@ -96,8 +96,11 @@ void check_columns(const ChosenModel& chosen) {
 
 }  // namespace
 
-const NamedValues<model::Edition> kEditions{{"published", model::Edition::kPublished},
-                                            {"calibrated", model::Edition::kCalibrated}};
+const NamedValues<model::Edition>& editions() {
+  static const NamedValues<model::Edition> names{{"published", model::Edition::kPublished},
+                                                 {"calibrated", model::Edition::kCalibrated}};
+  return names;
+}
 
 void declare_model(Command& command, ModelArguments& arguments) {
   command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
@@ -105,7 +108,7 @@ void declare_model(Command& command, ModelArguments& arguments) {
   command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
   command.add_option("--edition", arguments.edition,
                      "published: what the published model gives, to the digit; calibrated: ours",
-                     kEditions);
+                     editions());
   command.add_option("--params", arguments.params,
                      "Parameters of the model: a file, or the name of a shipped set; default: the "
                      "shipped set of --machine, where there is one");

@@ -14,8 +14,8 @@
 
 namespace inline_prof::cli {
 
-// What --edition takes.
-extern const NamedValues<model::Edition> kEditions;
+// The names that --edition takes.
+[[nodiscard]] const NamedValues<model::Edition>& editions();
 
 // As the command line says it.
 struct ModelArguments {

@@ -82,9 +82,8 @@ void run_predict(const PredictOptions& options) {
 
 }  // namespace
 
-void declare_predict(Command& program) {
+void declare_predict(Command& command, int& /*status*/) {
   const auto options = std::make_shared<PredictOptions>();
-  Command command = program.add_subcommand("predict", "Predicts every row of a table");
   declare_model(command, options->model);
   command.add_option("TABLE", options->input, "CSV file; prof-model list MODEL names its columns")
       .required();

@@ -3,6 +3,7 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
 #include "base/command_line.hpp"
+#include "cli/common/program.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_schedule/prior_run.hpp"
 #include "cli/prof_schedule/schedule_summary.hpp"
@@ -46,16 +47,18 @@ using schedule::Selection;
 using schedule::Settings;
 using schedule::Spec;
 
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  prof-schedule schedule.json                      check it and say how long it takes\n"
-    "  prof-schedule schedule.json -o prof.schedule     write every iteration's event down\n"
-    "  prof-schedule --from prof.json -o prof.schedule  propose what an earlier run has met\n"
-    "  prof-schedule schedule.json --from prof.json     resolve patterns, name what was not met\n"
-    "  prof-schedule prof.schedule --iteration-time 4.1 --list\n"
-    "\n"
-    "-o writes the format that the name ends in: .json, .events, otherwise a prof.schedule.\n"
-    "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
+constexpr ProgramTexts kTexts{
+    .name = "prof-schedule",
+    .description = "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
+    .examples =
+        "prof-schedule schedule.json                      check it and say how long it takes\n"
+        "prof-schedule schedule.json -o prof.schedule     write every iteration's event down\n"
+        "prof-schedule --from prof.json -o prof.schedule  propose what an earlier run has met\n"
+        "prof-schedule schedule.json --from prof.json     resolve patterns, name what was not met\n"
+        "prof-schedule prof.schedule --iteration-time 4.1 --list",
+    .end =
+        "-o writes the format that the name ends in: .json, .events, otherwise a prof.schedule.\n"
+        "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong."};
 
 struct Options {
   std::string input;   // empty: everything in `from`
@@ -341,15 +344,5 @@ void declare(Command& program) {
 
 int main(int argc, char** argv) {
   using namespace inline_prof::cli;
-  return parse({.name = "prof-schedule",
-                .description =
-                    "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
-                .footer = kExamples,
-                .version = "prof-schedule " INLINE_PROF_VERSION},
-               argc, argv,
-               [&](Command& program) {
-                 set_arguments(argc, argv);
-                 declare(program);
-               })
-      .value_or(0);
+  return run_program(kTexts, {}, argc, argv, declare);
 }

@@ -1,4 +1,4 @@
-#include "export/json.hpp"
+#include "export/formats.hpp"
 
 #include "join/join.hpp"
 #include "model/machines.hpp"

@@ -1,10 +1,10 @@
 // A run beside the same operations alone: the table, the causes, the reports.
 #include "read/isolated.hpp"
 
-#include "export/json.hpp"
+#include "export/formats.hpp"
 #include "join/analysis.hpp"
 #include "join/predict/isolate.hpp"
-#include "report/table_report.hpp"
+#include "report/tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

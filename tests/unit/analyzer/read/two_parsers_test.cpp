@@ -1,5 +1,5 @@
 // The fast parser accepts what the slow one accepts, and reads the same out of it.
-#include "export/json.hpp"
+#include "export/formats.hpp"
 #include "join/join.hpp"
 #include "read/file_text.hpp"
 #include "read/input_error.hpp"

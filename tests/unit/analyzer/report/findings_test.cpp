@@ -1,4 +1,4 @@
-#include "report/findings.hpp"
+#include "report/head.hpp"
 
 #include "join/join.hpp"
 #include "join/layer_sums.hpp"

@@ -1,7 +1,7 @@
-#include "export/csv.hpp"
+#include "export/formats.hpp"
 #include "join/join.hpp"
 #include "profile_builder.hpp"
-#include "report/markdown_report.hpp"
+#include "report/tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

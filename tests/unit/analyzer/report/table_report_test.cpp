@@ -1,4 +1,4 @@
-#include "report/table_report.hpp"
+#include "report/tables.hpp"
 
 #include "join/join.hpp"
 #include "model/machines.hpp"

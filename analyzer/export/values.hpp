@@ -1,9 +1,10 @@
-// Values as JSON: what is not known is null.  Include this in .cpp files only: it brings a JSON
-// library.
+// Values as JSON and CSV: what is not known is null, or an empty field.  Include this in .cpp files
+// only: it brings a JSON library.
 #pragma once
 
 #include "join/rows/statistics.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <optional>
@@ -27,6 +28,16 @@ inline Json or_null(const std::optional<join::Interval>& interval) {
 // Names come from files: bytes that are no UTF-8 are replaced, not thrown at the reader.
 inline std::string document(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// All digits that a double has: another program goes on calculating with them.
+inline std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+// Two fields.
+inline std::string csv_interval(const std::optional<join::Interval>& interval) {
+  return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
 }
 
 }  // namespace inline_prof::exports

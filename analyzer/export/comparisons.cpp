@@ -1,0 +1,158 @@
+// Runs and ranks beside each other.
+#include "base/csv.hpp"
+#include "export/formats.hpp"
+#include "export/values.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::exports {
+namespace {
+
+Json time_json(const join::ComparedTime& time) {
+  Json json;
+  json["layer"] = time.layer;
+  json["event"] = or_null(time.event);
+  json["occurrence"] = time.occurrence;
+  json["share_percent"] = or_null(time.share_percent);
+  json["before_us"] = time.before_us.value;
+  json["before_ci95_us"] = or_null(time.before_us.ci95);
+  json["after_us"] = time.after_us.value;
+  json["after_ci95_us"] = or_null(time.after_us.ci95);
+  json["ratio"] = or_null(time.ratio);
+  json["ratio_ci95"] = or_null(time.ratio_ci95);
+  json["change"] = change_name(time.change);
+  json["reason"] = or_null(time.reason);
+  return json;
+}
+
+Json times_json(const std::vector<join::ComparedTime>& times) {
+  Json json = Json::array();
+  for (const join::ComparedTime& time : times)
+    json.push_back(time_json(time));
+  return json;
+}
+
+void add_csv(std::string& out, std::string_view kind, const join::ComparedTime& time) {
+  fmt::format_to(
+      std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind,
+      base::csv_cell(time.layer), base::csv_cell(time.event), time.occurrence,
+      csv_number(time.share_percent), time.before_us.value, csv_interval(time.before_us.ci95),
+      time.after_us.value, csv_interval(time.after_us.ci95), csv_number(time.ratio),
+      csv_interval(time.ratio_ci95), change_name(time.change), base::csv_cell(time.reason));
+}
+
+Json device_json(const join::RankDevice& device) {
+  return {{"file", device.file},
+          {"host", device.host},
+          {"rank", or_null(device.rank)},
+          {"device_id", device.device_id}};
+}
+
+Json pattern_json(const join::RankPattern& pattern) {
+  Json json{{"dimension", pattern.dimension},
+            {"value", pattern.value},
+            {"devices", pattern.devices},
+            {"ratio", or_null(pattern.ratio)},
+            {"events", Json::array()}};
+  for (const join::RankPattern::Event& event : pattern.events) {
+    json["events"].push_back({{"layer", event.layer},
+                              {"event", event.event},
+                              {"occurrence", event.occurrence},
+                              {"devices", event.devices},
+                              {"slow_devices", event.slow_devices},
+                              {"time_us", event.time_us},
+                              {"median_us", event.median_us},
+                              {"ratio", event.ratio}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string compare_json(const join::Comparison& comparison) {
+  Json json;
+  json["schema"] = "inline_prof_compare/1";
+  json["margin"] = comparison.margin;
+  json["phase_before"] = or_null(comparison.phase_before);
+  json["phase_after"] = or_null(comparison.phase_after);
+  json["differences"] = Json::array();
+  for (const join::Difference& difference : comparison.differences)
+    json["differences"].push_back({{"what", difference.what}, {"text", difference.text}});
+  json["only_before"] = comparison.only_before;
+  json["only_after"] = comparison.only_after;
+  json["iteration"] = comparison.iteration ? time_json(*comparison.iteration) : Json();
+  json["layers"] = times_json(comparison.layers);
+  json["events"] = times_json(comparison.events);
+  return document(json);
+}
+
+std::string compare_csv(const join::Comparison& comparison) {
+  std::string out =
+      "kind,layer,event,occurrence,share_percent,before_us,before_ci95_lower_us,"
+      "before_ci95_upper_us,after_us,after_ci95_lower_us,after_ci95_upper_us,ratio,"
+      "ratio_ci95_lower,ratio_ci95_upper,change,reason\n";
+  if (comparison.iteration) add_csv(out, "iteration", *comparison.iteration);
+  for (const join::ComparedTime& time : comparison.layers)
+    add_csv(out, "layer", time);
+  for (const join::ComparedTime& time : comparison.events)
+    add_csv(out, "event", time);
+  return out;
+}
+
+std::string ranks_json(const join::RankComparison& comparison) {
+  Json json;
+  json["schema"] = "inline_prof_ranks/1";
+  json["phase"] = or_null(comparison.phase);
+  json["devices"] = comparison.devices;
+  json["events"] = comparison.events;
+  json["patterns"] = Json::array();
+  for (const join::RankPattern& pattern : comparison.patterns)
+    json["patterns"].push_back(pattern_json(pattern));
+  json["slow_devices"] = Json::array();
+  for (const join::Straggler& slow : comparison.slow_devices)
+    json["slow_devices"].push_back({{"device", device_json(slow.device)}, {"ratio", slow.ratio}});
+  json["stragglers"] = Json::array();
+  for (const join::Straggler& slow : comparison.stragglers) {
+    json["stragglers"].push_back({{"device", device_json(slow.device)},
+                                  {"layer", slow.layer},
+                                  {"event", slow.event},
+                                  {"occurrence", slow.occurrence},
+                                  {"time_us", slow.time_us},
+                                  {"median_us", slow.median_us},
+                                  {"ratio", slow.ratio}});
+  }
+  json["collectives"] = Json::array();
+  for (const join::CollectiveSplit& split : comparison.collectives) {
+    json["collectives"].push_back({{"layer", split.layer},
+                                   {"event", split.event},
+                                   {"occurrence", split.occurrence},
+                                   {"iterations", split.iterations},
+                                   {"transfer_us", split.transfer_us},
+                                   {"wait_us", split.wait_us},
+                                   {"predicted_us", or_null(split.predicted_us)},
+                                   {"last", device_json(split.last)}});
+  }
+  json["unsplit"] = comparison.unsplit;
+  json["warnings"] = comparison.warnings;
+  return document(json);
+}
+
+std::string scaling_json(std::span<const join::ScalingPoint> points, std::size_t most_layers) {
+  Json json;
+  json["schema"] = "inline_prof_scaling/1";
+  json["times"] = Json::array();
+  for (const join::ScalingTime& time : join::scaling_times(points, most_layers)) {
+    json["times"].push_back({{"run", time.point->run},
+                             {"gpus", time.point->gpus},
+                             {"layer", time.layer ? Json(*time.layer) : Json()},
+                             {"mean_us", time.times.mean_us},
+                             {"slowest_us", time.times.slowest_us}});
+  }
+  return document(json);
+}
+
+}  // namespace inline_prof::exports

@@ -1,0 +1,34 @@
+// What people read in a terminal or a page of text.
+#pragma once
+
+#include "join/analysis.hpp"
+#include "join/compare/compare.hpp"
+#include "join/ranks/ranks.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace inline_prof::report {
+
+struct TableOptions {
+  std::size_t top = 0;     // only this many rows of each list, the largest; 0: all
+  std::size_t width = 80;  // columns; longer names lose their middle
+  bool colour = false;     // for a terminal
+};
+
+// A head, then two lines a row (one, where there is room), the largest share first and what a
+// region encloses directly below it.
+[[nodiscard]] std::string table_report(const join::Analysis& analysis, const TableOptions& options);
+
+// The same as Markdown: the head, then a table of the merged rows, at most `top` of them (0: all).
+[[nodiscard]] std::string markdown_report(const join::Analysis& analysis, std::size_t top);
+
+// Differences, the iteration, the layers, then the events.
+[[nodiscard]] std::string compare_table(const join::Comparison& comparison,
+                                        const TableOptions& options);
+
+// Slow devices, stragglers and collectives.
+[[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,
+                                      const TableOptions& options);
+
+}  // namespace inline_prof::report
