@@ -24,7 +24,7 @@
 namespace inline_prof::exports {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // what Arrow wants of a buffer
+constexpr std::size_t kAlignment = 64;  // bytes; Arrow's rule for buffers
 
 using enum ColumnType;
 enum Number : std::size_t { kRun, kDevice, kPhase, kIteration, kEvent, kSample, kFinding };
@@ -59,7 +59,7 @@ Value value_at(const std::string& values, std::size_t row) {
   return value;
 }
 
-// Whether nothing that encloses the row is of its layer: such rows add up to the layer.
+// True if no row that encloses this one is of its layer.  Such rows add up to the layer.
 bool is_outermost(const std::vector<join::Row>& rows, std::size_t i) {
   for (auto parent = rows[i].parent; parent; parent = rows[*parent].parent) {
     if (rows[*parent].layer.str() == rows[i].layer.str()) return false;
@@ -83,7 +83,7 @@ std::int64_t whole(std::size_t number) {
   return static_cast<std::int64_t>(number);
 }
 
-// What one row of a table is about.
+// The subject of one row of a table.
 struct Source {
   const DatasetPhase& part;
   const read::Profile& profile;
@@ -111,7 +111,7 @@ struct DataColumn {
   const report::Column<join::Row>* of_report = nullptr;  // in place of `add`
 };
 
-// `get` makes the cell of a Source.
+// Makes a column whose cell `get` computes from a Source.
 template <typename Get>
 DataColumn column(std::string_view name, ColumnType type, Get /*get*/, int place = 0) {
   return {name, type, [](Table& table, Of source) { table.add(Get()(source)); }, place};
@@ -200,7 +200,7 @@ std::vector<DataColumn> iteration_columns() {
        column("time_ms", kFloat, [](Of of) { return of.profile.iter_time_ms[of.i]; })});
 }
 
-// The types that the table `event` has for the values of a report.
+// Returns the type that the table `event` has for a column of reports.
 ColumnType type_of(const report::Column<join::Row>& column) {
   if (std::holds_alternative<bool>(column.type)) return kBool;
   if (std::holds_alternative<std::string>(column.type)) return kString;
@@ -208,7 +208,7 @@ ColumnType type_of(const report::Column<join::Row>& column) {
   return column.shown.is_int64_in_dataset ? kInt64 : kInt32;
 }
 
-// Columns of its own, and those of reports that have a place here.
+// Returns the columns of `event`: its own, and those of reports that have a place in it.
 std::vector<DataColumn> event_columns() {
   std::vector<DataColumn> columns = with_origin(
       {column("event_index", kInt32, [](Of of) { return of.place_of(of.i); }),
@@ -225,7 +225,7 @@ std::vector<DataColumn> event_columns() {
            16),
        column(
            "is_outermost_of_layer", kBool, [](Of of) { return is_outermost(of.rows, of.i); }, 17),
-       // As `prof-analyze ranks` takes it.
+       // The same median as in `prof-analyze ranks`.
        column(
            "raw_us", kDouble,
            [](Of of) {
@@ -242,7 +242,7 @@ std::vector<DataColumn> event_columns() {
   return columns;
 }
 
-// A value of a report as one or two cells.  A text that is not known is empty.
+// Adds a value of a report as one or two cells.  An unknown text is empty.
 void add_value(Table& table, const report::Column<join::Row>& column, const join::Row& row) {
   const bool is_text = std::holds_alternative<std::string>(column.type);
   std::visit(
@@ -290,7 +290,7 @@ struct DataTable {
   }
 };
 
-// Every table, in the order of Number.
+// Returns every table, in the order of Number.
 const std::vector<DataTable>& all_tables() {
   static const std::vector<DataTable> tables{
       {"run", run_columns()},
@@ -313,7 +313,7 @@ void add_rows(Table& table, Number number, Source source, std::size_t count) {
     all_tables()[number].add_row(table, source);
 }
 
-// A run that says nothing of phases has one.
+// Returns the table `phase`.  A run without phases in its file has one.
 Table phase_table(Source source) {
   const read::Profile& main = source.profile;
   std::vector<read::Phase> phases = main.phases;
@@ -334,7 +334,7 @@ Table phase_table(Source source) {
   return table;
 }
 
-// Most of a dataset: cell by cell.
+// Adds the samples cell by cell: they are most of a dataset.
 void add_samples(Table& table, const DatasetPhase& phase) {
   const read::Profile& profile = phase.profile();
   for (std::size_t i = 0; i < profile.events.size(); ++i) {

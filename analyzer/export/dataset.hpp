@@ -14,7 +14,7 @@
 
 namespace inline_prof::exports {
 
-// Of every row of every table; a reader refuses another one.
+// Stands in every row; a reader refuses another one.
 inline constexpr std::int64_t kDatasetVersion = 1;
 
 enum class ColumnType { kInt64, kInt32, kDouble, kFloat, kBool, kString };
@@ -29,7 +29,7 @@ struct TableFacts {
   std::vector<ColumnFacts> columns;
 };
 
-// Every table of a dataset, without the columns `run` and `host`, which are names of folders.
+// Returns every table of a dataset, without the columns `run` and `host`, which are folder names.
 [[nodiscard]] std::vector<const TableFacts*> dataset_tables();
 
 // The values of one table, column by column.  Rows are added cell by cell, in the order of the
@@ -91,17 +91,17 @@ class Table {
 
 // One phase of a file, joined by itself.
 struct DatasetPhase {
-  join::Analysis analysis;          // of it alone; its one profile has its events still
+  join::Analysis analysis;          // of this phase alone; its one profile still has its events
   std::vector<std::size_t> places;  // of the events in the file
 
   [[nodiscard]] const read::Profile& profile() const { return analysis.runs.front().profile; }
 };
 
-// The tables of one file that have rows, from its measured phases: those that are not measured have
-// a row in `phase` only.
+// Returns the tables of one file that have rows.  A phase that was not measured has a row in
+// `phase` only.
 [[nodiscard]] std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases);
 
-// A table `finding` of one row: a file that could not be read, or what is odd about the run.
+// Returns a table `finding` of one row: about a file that could not be read, or about the run.
 [[nodiscard]] Table dataset_finding(std::string_view kind, std::string_view file,
                                     std::string_view text);
 

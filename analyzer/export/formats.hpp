@@ -1,4 +1,4 @@
-// What programs read: every format but the dataset (export/dataset.hpp).
+// Formats for programs, all but the dataset (export/dataset.hpp).
 #pragma once
 
 #include "join/analysis.hpp"
@@ -16,7 +16,7 @@ namespace inline_prof::exports {
 [[nodiscard]] std::string json_report(const join::Analysis& analysis);
 
 // Comma-separated values (RFC 4180, lines end with \n), a line for each event of each device, in
-// order of their start; what is not known is an empty field.
+// order of their start; unknown values are empty fields.
 [[nodiscard]] std::string csv_report(const join::Analysis& analysis);
 
 // A mean iteration in the Trace Event Format, which Perfetto (ui.perfetto.dev) and chrome://tracing

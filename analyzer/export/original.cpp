@@ -11,7 +11,7 @@
 namespace inline_prof::exports {
 namespace {
 
-// The sum from front to back, as the original took it: another order would differ in the last bits.
+// Sums from front to back like the original: another order would differ in the last bits.
 Json mean_or_null(const std::vector<double>& values) {
   double sum = 0.0;
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// Values as JSON and CSV: what is not known is null, or an empty field.  Include this in .cpp files
+// Values as JSON and CSV: unknown values are null, or an empty field.  Include this in .cpp files
 // only: it brings a JSON library.
 #pragma once
 
@@ -25,17 +25,17 @@ inline Json or_null(const std::optional<join::Interval>& interval) {
   return interval ? Json::array({interval->lower, interval->upper}) : Json();
 }
 
-// Names come from files: bytes that are no UTF-8 are replaced, not thrown at the reader.
+// Replaces bytes that are no UTF-8, since names come from files.
 inline std::string document(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// All digits that a double has: another program goes on calculating with them.
+// Writes all digits of a double, because other programs go on calculating with them.
 inline std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-// Two fields.
+// Writes two fields.
 inline std::string csv_interval(const std::optional<join::Interval>& interval) {
   return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
 }

@@ -55,7 +55,7 @@ Column<AnyRow> column(std::string_view name, const Shown<AnyRow>& shown = {}) {
           .shown = shown};
 }
 
-// A text that is not known where it is empty.
+// A text that is unknown if it is empty.
 template <auto kText>
 constexpr auto kKnown = [](const auto& row) -> std::optional<std::string> {
   const std::string& text = std::invoke(kText, row);

@@ -24,14 +24,14 @@ enum class Unit : std::uint8_t { kNone, kMicroseconds, kPercent };
 // A new column comes last in a format.
 inline constexpr int kLast = 1000;
 
-// What a column is beside a name and a value.  A format lists the columns whose place in it is not
-// 0, in the order of the places; the JSON lists all with `in_json`, in the order of this table.
+// How formats show a column.  A format has the columns whose place in it is not 0, in the order of
+// the places; the JSON has all with `in_json`, in the order of the table.
 template <typename AnyRow>
 struct Shown {
   std::string_view heading{};      // for people
-  std::string_view meaning{};      // of what has a heading, in docs/reading_a_report.md
+  std::string_view meaning{};      // beside the heading, in docs/reading_a_report.md
   std::string_view description{};  // in docs/schemas/report.schema.json
-  std::string_view schema{};       // there, in place of what the type says
+  std::string_view schema{};       // there, in place of the type's
   std::string (*cell)(const AnyRow& row) = nullptr;  // for people, instead of value and unit
   int width = 0;                                     // in the table; negative: to the left
   bool is_vendors = false;  // in the table and Markdown only beside a vendor's estimates
@@ -42,7 +42,7 @@ struct Shown {
   int csv = 0;
   int dataset = 0;                   // the table `event`; docs/dataset.md
   bool is_int64_in_dataset = false;  // else 32 bits hold it
-  std::string_view dataset_name{};   // where the dataset has another one
+  std::string_view dataset_name{};   // if it differs from the column's
 };
 
 template <typename AnyRow>
@@ -55,7 +55,7 @@ struct Column {
   Shown<AnyRow> shown;
 };
 
-// Of a join::Row or a join::MergedRow.
+// Returns the columns of a join::Row or a join::MergedRow.
 template <typename AnyRow>
 [[nodiscard]] std::span<const Column<AnyRow>> columns_of();
 template <>
@@ -63,20 +63,20 @@ std::span<const Column<join::Row>> columns_of();
 template <>
 std::span<const Column<join::MergedRow>> columns_of();
 
-// Those of a format, in its order: columns_in(&Shown<join::Row>::csv).
+// Returns the columns of a format, in its order: columns_in(&Shown<join::Row>::csv).
 template <typename AnyRow>
 [[nodiscard]] std::vector<const Column<AnyRow>*> columns_in(int Shown<AnyRow>::*format);
 
-// The same of what people read: a vendor's column only where there are estimates.
+// The same for people: without the vendor's column if there are no estimates.
 [[nodiscard]] std::vector<const Column<join::MergedRow>*> columns_shown(
     const join::Analysis& analysis, int Shown<join::MergedRow>::*format);
 
-// What people read of a row, empty if it is not known.
+// Returns the cell that people read; empty if the value is not known.
 template <typename AnyRow>
 [[nodiscard]] std::string cell_text(const Column<AnyRow>& column, const AnyRow& row,
                                     std::string_view percent);
 
-// The names under which a format without nested values has the column: an interval has two.
+// Returns the names of the column in a format without nested values: an interval has two.
 [[nodiscard]] std::vector<std::string> flat_names(std::string_view name, const Value& type);
 
 }  // namespace inline_prof::report

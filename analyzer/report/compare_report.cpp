@@ -12,7 +12,7 @@
 namespace inline_prof::report {
 namespace {
 
-// What stands behind a name: the numbers, and "AMBIGUOUS (12)" with its mark.
+// The columns behind a name: the numbers, and "AMBIGUOUS (12)" with its mark.
 constexpr std::size_t kNumbersWidth = 68;
 // From here on the name stands on the same line.
 constexpr std::size_t kOneLineWidth = kNumbersWidth + 44;
@@ -24,7 +24,7 @@ std::string name_of(const join::ComparedTime& time) {
   return name.empty() ? "(no layer)" : printable(name);
 }
 
-// The word, a sign beside it that survives copying, and on a terminal a colour.
+// Returns the word with a sign beside it, which survives copying, and on a terminal a colour.
 std::string marked(join::Change change, bool colour) {
   switch (change) {
     case join::Change::kSame:
@@ -87,7 +87,7 @@ class Table {
     }
   }
 
-  // The reasons stand below: they are long and few.
+  // Reasons are long and few, so they stand below the rows.
   [[nodiscard]] std::string text() const {
     std::string out = out_;
     if (!notes_.empty()) out += '\n';

@@ -68,14 +68,14 @@ std::string describe_not_slow(const join::NotableRows& rows) {
   return text;
 }
 
-// Where nothing is slow for certain, what there may be to gain.
+// Names what there may be to gain if nothing is slow for certain.
 std::string describe_gain(const join::MergedRow& row) {
   return fmt::format("The most to gain is at {}: {:.1f} us of the iteration, if it met its {}.",
                      name_of(row), row.saved_us_if_predicted.value_or(0.0),
                      join::is_bound(row) ? "bound" : "prediction");
 }
 
-// What the GPU waits for most; empty where that is not known, or little.
+// Names what the GPU waits for most; empty if that is not known, or little.
 std::string describe_idle(const join::Analysis& analysis) {
   const auto mean = join::mean_idle(analysis.idle);
   const join::IdlePart* part = mean ? join::largest_part(*mean) : nullptr;
@@ -111,7 +111,7 @@ std::string describe_idle(const join::Analysis& analysis) {
   return {};
 }
 
-// What a GPU waits for, behind "its own GPU waits 31 % of the step".
+// Names what a GPU waits for, to follow "its own GPU waits 31 % of the step".
 const char* words_of(join::IdleReason reason) {
   switch (reason) {
     case join::IdleReason::kLaunchingThread:
@@ -130,7 +130,7 @@ const char* words_of(join::IdleReason reason) {
   return "";
 }
 
-// What keeps the device that comes last to collectives; empty where that is not known, or little.
+// Says why the last device of collectives is late; empty if that is not known, or little.
 std::string describe_why_late(const join::Analysis& analysis, const join::LastDevice& last) {
   for (const join::Idle& idle : analysis.idle) {
     if (idle.profile != last.profile || idle.device_id != last.device_id) continue;
@@ -145,7 +145,7 @@ std::string describe_why_late(const join::Analysis& analysis, const join::LastDe
   return {};
 }
 
-// The rank that the others wait for; empty where that is not known, or little.
+// Names the rank that the others wait for; empty if that is not known, or little.
 std::string describe_last_rank(const join::Analysis& analysis) {
   const auto devices = join::last_devices(analysis.rank_waits, analysis.runs);
   if (devices.empty() || devices.front().exposed_percent < kMuchIdlePercent) return {};

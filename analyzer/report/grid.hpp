@@ -15,8 +15,8 @@ struct Grid {
 
 enum class GridFormat { kTable, kCsv, kMarkdown, kJson };
 
-// Text ends with an end of line.  kTable and kMarkdown round numbers to five digits; kCsv and kJson
-// (a list of objects) hold all of them.
+// Returns text that ends with an end of line.  kTable and kMarkdown round numbers to five digits;
+// kCsv and kJson (a list of objects) hold all of them.
 [[nodiscard]] std::string grid_text(const Grid& grid, GridFormat format);
 
 }  // namespace inline_prof::report

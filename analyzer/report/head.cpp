@@ -19,11 +19,11 @@ namespace {
 
 constexpr const char* kIterationLabel = "iteration";
 
-// So many files have a line each; of more than that some stand for all.
+// More files than this do not have a line each: the first ones stand for all.
 constexpr std::size_t kMostFiles = 8;
 constexpr std::size_t kMostWarnings = 20;
 
-constexpr double kLeastIdlePercent = 0.05;  // what rounds to less is left out
+constexpr double kLeastIdlePercent = 0.05;  // smaller parts are left out
 
 std::string describe_run(const join::Run& run) {
   const read::Profile& profile = run.profile;
@@ -64,7 +64,7 @@ std::string describe_iteration(const join::Analysis& analysis) {
   return text;
 }
 
-// The one that is shown comes first.
+// Adds the phase that is shown, then the others.
 void add_phases(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   for (const join::Run& run : analysis.runs) {
     const auto& phases = run.profile.phases;
@@ -82,7 +82,7 @@ void add_phases(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   }
 }
 
-// Two levels of nested periods may fit the launches.
+// Names the other period: two levels of nested loops may both fit the launches.
 void add_other_period(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   for (const join::Run& run : analysis.runs) {
     const auto& profiler = run.profile.profiler;
@@ -109,8 +109,8 @@ void write_shares(std::string& out, const join::Shares& time_us, const join::Sha
   out += '\n';
 }
 
-// "31.2 % the launching thread (29.9 to 32.4), 20.1 % before optimizer.AdamW; 3.0 % ...";
-// empty where no part is worth naming.
+// Returns "31.2 % the launching thread (29.9 to 32.4), 20.1 % before optimizer.AdamW; 3.0 % ...";
+// empty if no part is worth naming.
 std::string describe_idle(const join::Idle& idle, double iteration_us) {
   const double percent = 100.0 / iteration_us;
   std::vector<std::string> parts;
@@ -131,7 +131,7 @@ std::string describe_idle(const join::Idle& idle, double iteration_us) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-// The mean of several devices, and each of a few.
+// Adds the mean over the devices, and each device if they are few.
 void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   const auto mean = join::mean_idle(analysis.idle);
   if (!mean || !analysis.iteration.us || !(*analysis.iteration.us > 0)) return;
@@ -153,7 +153,7 @@ void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   }
 }
 
-// Whom the other ranks wait for in collectives, which are among the works.
+// Names the devices that the other ranks wait for in collectives.
 void add_rank_waits(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   constexpr std::size_t most_devices = 3;
   std::vector<std::string> parts;
@@ -197,7 +197,8 @@ void add_vendor(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
                              analysis.errors_beside_vendor->mape * 100)});
 }
 
-// The fitted tables were timed so, and a slow product may be no more than that.
+// Warns of short bursts: the fitted tables were timed in them, which may be all that makes a
+// product slow.
 void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   const bool is_slow_product = std::ranges::any_of(analysis.merged, [](const auto& row) {
     return row.model == "gemm" && row.verdict == join::Verdict::kSlower;
@@ -209,7 +210,7 @@ void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
                    "with prof-model measure --from FILE --load sustained"});
 }
 
-// What the iteration would be without what the models do not explain.
+// Says how long the iteration would be if no row took longer than predicted.
 std::string describe_longest_path(const join::Analysis& analysis) {
   std::string text = fmt::format("the longest takes {:.3f} ms", *analysis.longest_path_us * 1e-3);
   if (analysis.all_predicted_us) {
@@ -219,7 +220,7 @@ std::string describe_longest_path(const join::Analysis& analysis) {
   return text;
 }
 
-// The whole step as predicted, beside what was measured of it.
+// Says how long the whole step is predicted to take, and how long it took.
 std::string describe_predicted_path(const join::Analysis& analysis) {
   std::string text = fmt::format("{:.3f} ms", *analysis.predicted_path_us * 1e-3);
   if (analysis.predicted_path_ci90_us) {
@@ -274,7 +275,7 @@ std::string describe_overlap(const join::Overlap& overlap) {
       saved_us > 0 ? fmt::format("{:.2f} us", saved_us) : "nothing");
 }
 
-// How long the run would have had to go on for an overhead known to +-0.1 %.
+// Says how many more iterations would tell the overhead to +-0.1 %.
 std::string describe_needed(const read::Overhead& overhead) {
   if (overhead.iterations_needed.value_or(0) == 0) return {};
   return fmt::format("; {} more iterations would tell{}", *overhead.iterations_needed,

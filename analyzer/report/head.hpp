@@ -14,16 +14,16 @@ struct HeadLine {
   std::string text;
 };
 
-// Everything that a reader has to know before he believes a number, but for the shares.
+// Returns what a reader has to know before he believes a number, all but the shares.
 [[nodiscard]] std::vector<HeadLine> head_lines(const join::Analysis& analysis);
 
-// The same as text for a terminal, with the shares: where the iteration goes.
+// Returns the same as text for a terminal, with the shares.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
 
-// The report in three sentences, for somebody who reads no further.
+// A summary in three sentences, for somebody who reads no further.
 struct Findings {
   std::string what;  // how long, and how much of it is understood
-  std::string why;   // what takes longer than it should, or that nothing can be said to
+  std::string why;   // names the rows that take longer than predicted
   std::string next;  // what to do about it
 };
 [[nodiscard]] Findings findings(const join::Analysis& analysis);

@@ -42,7 +42,7 @@ Json number(const std::optional<double>& value) {
   return value ? number(*value) : Json();
 }
 
-// Each name once.
+// Numbers names, so that the page holds each once.
 class Names {
  public:
   std::size_t operator()(const std::string& name) {
@@ -98,7 +98,7 @@ Json columns_json(const std::vector<AnyRow>& rows, const join::Analysis& analysi
   return json;
 }
 
-// What a verdict is drawn as.
+// Returns the class that a verdict is drawn as.
 const char* kind_of(join::Verdict verdict) {
   switch (verdict) {
     case join::Verdict::kSlower:
@@ -147,7 +147,7 @@ Json rows_json(const join::Analysis& analysis, Names& names) {
   return json;
 }
 
-// Members of each of `items`, column by column.
+// Adds members of each of `items`, column by column.
 template <typename Item, typename... Member>
 void add_members(Json& json, const std::vector<Item>& items, Names& names,
                  std::pair<const char*, Member>... members) {
@@ -197,7 +197,7 @@ Json run_json(const join::Run& run) {
   return json;
 }
 
-// Number, words and whether it is this one, of the measured phases; none where there is one.
+// Returns number, words and "is shown" of each measured phase; nothing if there is only one.
 Json phases_json(const join::Analysis& analysis) {
   Json json = Json::array();
   for (const join::Run& run : analysis.runs) {
@@ -248,7 +248,7 @@ Json shares_json(const std::optional<join::Shares>& shares) {
                       number(shares->idle)});
 }
 
-// A '<' stands in strings only, and there it may be written as its number.
+// Escapes '<', which JSON has in strings only.
 std::string without_tags(const std::string& text) {
   std::string clean;
   clean.reserve(text.size());
@@ -312,7 +312,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
           samples_text(analysis)};
 }
 
-// `page` with every {{name}} replaced; what is put in is not looked at again.
+// Returns `page` with every {{name}} replaced, in one pass.
 std::string filled(std::string_view page,
                    const std::map<std::string_view, std::string_view>& parts) {
   std::string text;

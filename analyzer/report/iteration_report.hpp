@@ -1,5 +1,4 @@
-// What the models say about an iteration from end to end: JSON objects without an end of line, and
-// lines for people.
+// Reports of an iteration from end to end.  A JSON object has no end of line behind it.
 #pragma once
 
 #include "model/iteration/timetable.hpp"
@@ -17,7 +16,8 @@ namespace inline_prof::report {
 [[nodiscard]] std::string iteration_text(const model::TraceIteration& iteration);
 [[nodiscard]] std::string walk_text(const model::WalkResult& walk);
 
-// The longest path, and what a change of it would give; `others` is what was asked, if anything.
+// The longest path, and what a change would save; `others` are the changed times, if any were asked
+// for.
 [[nodiscard]] std::string what_if_json(const model::LongestPath& path,
                                        std::optional<std::span<const model::OtherTime>> others);
 [[nodiscard]] std::string what_if_text(const model::LongestPath& path,

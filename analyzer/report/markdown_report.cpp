@@ -15,7 +15,7 @@
 namespace inline_prof::report {
 namespace {
 
-// A | would end the cell, and a renderer may take what looks like HTML for that.
+// Escapes '|', which would end the cell, and anything that a renderer may take for HTML.
 std::string markdown_cell(std::string_view text) {
   std::string cell;
   for (const char c : printable(text)) {
@@ -31,7 +31,7 @@ std::string markdown_cell(std::string_view text) {
   return cell;
 }
 
-// The unit follows a time's heading unless it is there.
+// Returns the heading, followed by the unit of a time unless it has it.
 std::string heading(const Column<join::MergedRow>& column) {
   const std::string text(column.shown.heading);
   return column.unit == Unit::kMicroseconds && !text.ends_with(" us") ? text + " us" : text;

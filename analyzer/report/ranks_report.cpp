@@ -39,7 +39,7 @@ void add_list(std::string& out, std::string_view title, std::string_view none, c
     fmt::format_to(std::back_inserter(out), "{} of {}\n", shown, items.size());
 }
 
-// "local device 0", 1000 devices: what they need longer, as a whole and by event.
+// Says how much longer the devices of a pattern take, as a whole and by event.
 std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
   constexpr std::size_t most_events = 3;  // --format json has all
   std::string lines = printable(

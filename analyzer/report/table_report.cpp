@@ -20,7 +20,7 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
-// Reasons are long and few: the row shows a number, the foot of the table the words.
+// Notes below the table.  Reasons are long and few, so a row shows a number only.
 class Footnotes {
  public:
   std::string number_of(const std::string& reason) {
@@ -62,7 +62,7 @@ std::size_t width_of(const Columns& shown) {
   return width;
 }
 
-// The cells of one line, from `text` of each column.
+// Adds a line with the cell that `text` gives for each column.
 template <typename Text>
 void add_line(std::string& out, const Columns& shown, const Text& text) {
   for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -88,14 +88,14 @@ std::string marked(const join::MergedRow& row, bool colour) {
   }
 }
 
-// A tenth of the time is no rank's usual scatter.
+// Ranks scatter by less than a tenth of the time.
 constexpr double kLeastWaitingPart = 0.1;
 constexpr std::string_view kHasWaited = "without what the ranks wait for the one that comes last";
 bool has_waited(const join::MergedRow& row) {
   return row.waited_us.value_or(0.0) > kLeastWaitingPart * row.corrected_us.value_or(0.0);
 }
 
-// The verdict, or that there is none; a note says why, or what was left out.
+// Returns the verdict, or that there is none, with the number of the note that says why.
 std::string verdict_cell(const join::MergedRow& row, Footnotes& footnotes, bool colour) {
   if (!row.predicted_us) return "no prediction " + footnotes.number_of(row.reason);
   const std::string verdict = marked(row, colour);
@@ -113,7 +113,7 @@ std::size_t indent_of(const join::OrderedRow& place) {
   return std::min<std::size_t>(2 * place.depth, 16);
 }
 
-// Ten lines say where to begin; a program has all of them in the JSON.
+// Ten lines say where to begin; the JSON has all.
 constexpr std::size_t kMostWorthFixing = 10;
 
 void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::size_t top,
@@ -136,7 +136,7 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
   }
 }
 
-// The run beside the same operations alone on the GPU, those first that lose most in the run.
+// Sets the run beside the same operations alone on the GPU; the largest loss comes first.
 void write_isolated(std::string& out, const join::Analysis& analysis, std::size_t top,
                     std::size_t width) {
   const auto rows = join::isolated_by_loss(analysis);

@@ -1,4 +1,4 @@
-// What people read in a terminal or a page of text.
+// Reports for people, in a terminal or a page of text.
 #pragma once
 
 #include "join/analysis.hpp"
@@ -16,18 +16,18 @@ struct TableOptions {
   bool colour = false;     // for a terminal
 };
 
-// A head, then two lines a row (one, where there is room), the largest share first and what a
-// region encloses directly below it.
+// Returns a head and two lines for each row (one, if there is room).  The largest share comes
+// first, the rows that a region encloses directly below it.
 [[nodiscard]] std::string table_report(const join::Analysis& analysis, const TableOptions& options);
 
 // The same as Markdown: the head, then a table of the merged rows, at most `top` of them (0: all).
 [[nodiscard]] std::string markdown_report(const join::Analysis& analysis, std::size_t top);
 
-// Differences, the iteration, the layers, then the events.
+// Returns the differences of the runs, the iteration, the layers, then the events.
 [[nodiscard]] std::string compare_table(const join::Comparison& comparison,
                                         const TableOptions& options);
 
-// Slow devices, stragglers and collectives.
+// Returns slow devices, stragglers and collectives.
 [[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,
                                       const TableOptions& options);
 

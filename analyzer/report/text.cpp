@@ -7,7 +7,7 @@
 namespace inline_prof::report {
 namespace {
 
-// "kernel" of "a::(anonymous namespace)::kernel<int, b::C<4>>".
+// Returns "kernel" for "a::(anonymous namespace)::kernel<int, b::C<4>>".
 std::string_view own_name(std::string_view name) {
   std::size_t begin = 0;
   int depth = 0;

@@ -19,12 +19,12 @@ using base::shortened;
 void add_labelled(std::string& out, std::string_view label, std::string_view text,
                   std::size_t width);
 
-// An event's name for a reader: of a kernel whose operator is known, that and the kernel's own
-// name, "aten::gelu vectorized_elementwise_kernel", without the namespaces and template arguments
-// that would fill the line.
+// Returns an event's name for a reader.  A kernel with a known operator has both names, "aten::gelu
+// vectorized_elementwise_kernel", without the namespaces and template arguments that would fill the
+// line.
 [[nodiscard]] std::string readable_event(std::string_view event, std::string_view source);
 
-// What a status means to the reader.  On a terminal it is a colour, too; never a colour alone.
+// The meaning of a status.  A terminal shows it as a colour too, never as a colour alone.
 enum class Mood { kGood, kBad, kUnsure, kPlain };
 [[nodiscard]] std::string painted(std::string_view text, Mood mood, bool colour);
 

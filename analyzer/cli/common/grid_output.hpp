@@ -14,7 +14,7 @@ struct GridOutput {
   bool force = false;
 };
 
-// What --format takes where a grid is printed.
+// Returns the names that --format takes for a grid.
 [[nodiscard]] const NamedValues<report::GridFormat>& grid_formats();
 
 void declare_grid_output(Command& command, GridOutput& output);

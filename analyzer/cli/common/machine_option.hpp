@@ -1,4 +1,4 @@
-// --machine, as every program has it.
+// The option --machine.
 #pragma once
 
 #include "read/machine.hpp"
@@ -8,7 +8,7 @@
 
 namespace inline_prof::cli {
 
-// The machine of --machine; empty for "".  Throws UsageError, read::InputError.
+// Returns the machine of --machine, nothing for "".  Throws UsageError, read::InputError.
 [[nodiscard]] std::optional<read::Machine> parse_machine(const std::string& name);
 
 }  // namespace inline_prof::cli

@@ -7,9 +7,8 @@
 
 namespace inline_prof::cli {
 
-// One line on a terminal that says how far long work has come, and that disappears with this
-// object. Nothing is said where standard error is no terminal, or before the work has taken a
-// second.
+// A line on a terminal that says how far long work has come.  It disappears with this object, and
+// appears only on a terminal and after a second of work.
 class Progress {
  public:
   explicit Progress(std::string what);
@@ -17,7 +16,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Cheap enough for every row: the clock is read at every 1024th call.
+  // Reads the clock at every 1024th call only, so it may be called for every row.
   void step(std::size_t done, std::size_t all) {
     if ((++calls_ & 1023U) == 0) show(done, all);
   }

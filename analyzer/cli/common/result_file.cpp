@@ -26,7 +26,7 @@ std::vector<std::string>& arguments() {
   return words;
 }
 
-// `target` exists and is about to be replaced.
+// True if `target`, which exists, is among the inputs.
 bool is_an_input(const fs::path& target) {
   std::error_code error;
   std::size_t times = 0;
@@ -48,7 +48,7 @@ void write_standard_output(std::string_view text) {
   }
 }
 
-// A file under a name of its own that disappears again unless it is moved away.
+// A file under a temporary name, removed at the end unless it was moved away.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target)
@@ -84,8 +84,8 @@ class TemporaryFile {
   int number_;
 };
 
-// Gives the file its name where nothing has it.  link() refuses an existing name, rename() would
-// replace it; file systems without links leave a small gap between the question and the answer.
+// Moves the file to a name that is free.  link() refuses an existing name, rename() would replace
+// it. File systems without links leave a small gap between check and rename.
 void move_to_free_name(const TemporaryFile& file, const std::string& path) {
   if (link(file.path(), path.c_str()) == 0) return;
   if (errno != EEXIST) {

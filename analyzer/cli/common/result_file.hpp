@@ -6,15 +6,14 @@
 
 namespace inline_prof::cli {
 
-// A result that could not be written: "FILE: what stood in the way".
+// Thrown for a result that could not be written: "FILE: reason".
 class OutputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// To be called with what the program was started with, before write_result: a file that is among it
-// twice, as the output and as an input, or lies as a profile in a folder that is an input, is not
-// replaced, whatever is forced.
+// Remembers the command line, for write_result.  A file that stands in it twice, as output and as
+// input, or that lies as a profile in a folder given as input, is never replaced.
 void set_arguments(int count, const char* const* arguments);
 
 // Puts `text` into the file `path`, or on standard output for "-".  A file appears whole or not at

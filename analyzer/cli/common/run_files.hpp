@@ -1,5 +1,5 @@
-// The files of one run, each with the phase that launches what the first file's does: ranks need
-// not have met their phases in the same order, nor spent the same time in them.
+// The files of one run.  Each is shown in the phase that launches the same as the first file's:
+// ranks need not have met their phases in the same order, nor spent the same time in them.
 #pragma once
 
 #include "base/command_line.hpp"
@@ -19,13 +19,13 @@ void declare_phase(Command& command, std::optional<std::size_t>& phase);
 
 class RunFiles {
  public:
-  // `phase` is that of the first file; one that is not readable throws read::InputError, or where
-  // such are left out the next one is the first.
+  // `phase` chooses in the first file.  A file that cannot be read throws read::InputError, or is
+  // skipped if such files are left out.
   RunFiles(std::vector<std::filesystem::path> paths, read::Wanted wanted, read::PhaseChoice phase,
            bool leave_out_unreadable);
 
   [[nodiscard]] std::size_t count() const { return paths_.size(); }
-  // Once for each file; two threads may call it at once.  Throws read::InputError.
+  // Called once for each file, by two threads at once.  Throws read::InputError.
   [[nodiscard]] read::Profile load(std::size_t i);
   [[nodiscard]] const read::Launched& launched() const { return launched_; }
 

@@ -1,4 +1,4 @@
-// The options that say how files are analysed: the same for the report, for compare and for check.
+// The options that say how files are analysed, for the report and several subcommands.
 #pragma once
 
 #include "base/command_line.hpp"
@@ -21,10 +21,10 @@ struct AnalysisArguments {
   model::Models models = model::Models::kCalibrated;
   std::string peer;                  // a model's name; empty: none
   std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
-  // No options: what is done with the analysis decides.
-  std::optional<read::Launched> like;  // the phase that launches this, where none is named
+  // No options: the command sets these.
+  std::optional<read::Launched> like;  // the phase that launches this, unless one is named
   bool keep_samples = false;
-  bool leave_out_unreadable = false;  // not where something is judged
+  bool leave_out_unreadable = false;  // not if something is judged
 };
 
 void declare_analysis(Command& command, AnalysisArguments& arguments);
@@ -35,8 +35,8 @@ struct AnalysisResult {
   std::vector<read::Machine> machines;  // those that the analysis can name
 };
 
-// Joins the files and folders as one run: of each the phase that launches what the first file's
-// does.  Throws UsageError and read::InputError.
+// Joins the files and folders as one run, each in the phase that launches the same as the first
+// file's.  Throws UsageError and read::InputError.
 [[nodiscard]] AnalysisResult analyse(const std::vector<std::string>& files,
                                      const AnalysisArguments& arguments);
 

@@ -51,7 +51,7 @@ std::string text_of(const join::Comparison& comparison, const CompareOptions& op
       {.top = options.top, .width = terminal_width(), .colour = wants_colour(options.output)});
 }
 
-// The iteration and the layers that are large enough to matter.
+// Judges the iteration and the layers that are large enough to matter.
 int gate_status(const join::Comparison& comparison, double min_share_percent) {
   std::vector<const join::ComparedTime*> gated;
   if (comparison.iteration) gated.push_back(&*comparison.iteration);
@@ -74,7 +74,7 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
 
 int run_compare(const CompareOptions& options) {
   const AnalysisResult before = analyse({options.before}, options.analysis);
-  // The phase of the other run that launches the same, whatever its number.
+  // In the other run, the phase that launches the same may have another number.
   AnalysisArguments same_phase = options.analysis;
   same_phase.phase.reset();
   same_phase.like = before.launched;

@@ -57,8 +57,8 @@ struct Source {
   fs::path file;
 };
 
-// Names become parts of paths: what is not plain is written as %XX, which readers of Hive's
-// partitions undo.  An empty one is their null.
+// Returns a name as part of a path.  Other characters are written as %XX, which readers of Hive's
+// partitions undo; an empty name is their null.
 std::string folder_name(const std::string& text) {
   if (text.empty()) return "__HIVE_DEFAULT_PARTITION__";
   std::string name;
@@ -108,7 +108,7 @@ std::vector<Source> sources_of(const DatasetOptions& options) {
   return sources;
 }
 
-// The tables of one file: what is written of it.
+// The tables of one file.
 struct Part {
   std::string run;
   std::string host;
@@ -116,7 +116,7 @@ struct Part {
   std::vector<exports::Table> tables;
 };
 
-// Where parts go.
+// The destination of parts.
 class Sink {
  public:
   Sink() = default;
@@ -124,9 +124,9 @@ class Sink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  // On any thread: the part as it will be written, one text for each table.
+  // Returns the part as it will be written, one text for each table.  Called on any thread.
   [[nodiscard]] virtual std::vector<std::string> texts_of(const Part& part) const = 0;
-  // In the order of the files.
+  // Called in the order of the files.
   virtual void write(const Part& part, const std::vector<std::string>& texts) = 0;
   virtual void finish() {}
 };
@@ -157,8 +157,8 @@ class StreamSink : public Sink {
   }
 };
 
-// The one kind of file and the one version that a dataset has: readers take all files of a table
-// together.  A profile's file in the table `run` tells them.
+// Refuses a dataset of another kind of file or another version, because readers take all files of a
+// table together.  Any file of the table `run` tells both.
 void refuse_other_dataset(const fs::path& dataset) {
   std::error_code error;
   const fs::recursive_directory_iterator files(dataset / "run", error);
@@ -187,7 +187,8 @@ void refuse_other_dataset(const fs::path& dataset) {
   }
 }
 
-// Files appear under a hidden folder first: what fails half-way leaves the dataset as it was.
+// Writes CSV files.  They appear in a hidden folder first, so a failure leaves the dataset as it
+// was.
 class CsvSink : public Sink {
  public:
   explicit CsvSink(fs::path dataset)
@@ -242,7 +243,7 @@ class CsvSink : public Sink {
     }
   }
 
-  // The table `run` comes last: what has no row there is not finished.
+  // Moves the table `run` last: a file without a row there is not finished.
   void finish() override {
     for (const bool is_run : {false, true}) {
       for (const fs::path& place : places_) {
@@ -309,7 +310,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   join::JoinOptions join_options;
   join_options.machine = parse_machine(options.machine);
   join_options.keep_events = true;
-  // Of the run that is being written.
+  // State of the run that is being written.
   std::vector<join::FileFacts> facts;
   std::set<std::string_view> tables;
   const auto write_texts = [&](const Part& part, const std::vector<std::string>& texts) {
@@ -318,7 +319,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
     sink.write(part, texts);
   };
   const auto write = [&](const Part& part) { write_texts(part, sink.texts_of(part)); };
-  // A node that names its own files has not those of the others.
+  // A node that names its own files does not have the other nodes'.
   const bool has_folders = std::ranges::all_of(
       options.folders, [](const std::string& folder) { return fs::is_directory(folder); });
   const join::FilesOfRun which = has_folders ? join::FilesOfRun::kAll : join::FilesOfRun::kSome;
@@ -365,7 +366,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   sink.finish();
 }
 
-// Where `make install` and the build tree have the Python package, seen from this program.
+// Adds the Python package to PYTHONPATH, from its place in an installation or in the build tree.
 void find_python_package() {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -381,14 +382,14 @@ void find_python_package() {
   setenv("PYTHONPATH", path.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
 }
 
-// That of the environment this program is installed in, else the user's.
+// Returns the Python of the environment that this program is installed in, else the user's.
 std::string find_python() {
   std::error_code error;
   const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "python3";
   return access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
-// The exit status; empty where there is no Python with our package.
+// Returns the exit status, nothing if there is no Python with our package.
 std::optional<int> run_python(std::vector<std::string> words) {
   find_python_package();
   const std::string python = find_python();

@@ -51,7 +51,8 @@ struct ReadRanks {
   std::vector<std::string> complaints;  // about files that were left out
 };
 
-// By the model that prof-analyze uses for the same operation, for `chosen` or what a device is.
+// Predicts by the model that prof-analyze uses for the same operation, on `chosen` or the device's
+// own machine.
 join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
                                    const std::vector<read::Machine>& known) {
   return [&](const read::Op& op, const read::Device* device) -> std::optional<double> {

@@ -49,7 +49,7 @@ std::string original_report(const std::vector<std::string>& files) {
   return exports::original_report(profiles);
 }
 
-// The measured phases that `result` does not show.
+// Analyses the measured phases that `result` does not show.
 std::vector<join::Analysis> other_phases(const AnalysisResult& result,
                                          const ReportOptions& options) {
   const auto& profile = result.analysis.runs.front().profile;
@@ -139,7 +139,7 @@ void declare_report(Command& program) {
       .add_option("--width", options->width,
                   "Columns of the table; default: those of the terminal, else 80")
       .check(between(std::size_t{40}, std::size_t{1000}));
-  // Before any command runs ...
+  // Runs before any command.
   program.on_parsed([&program, options] {
     const bool has_command = program.has_subcommand();
     if (has_command && !options->files.empty()) {
@@ -147,7 +147,7 @@ void declare_report(Command& program) {
     }
     if (!has_command && options->files.empty()) throw UsageError("FILE is required");
   });
-  // ... and where there is none.
+  // Runs after the command, if there is one.
   program.on_end([&program, options] {
     if (!program.has_subcommand()) run_report(*options);
   });

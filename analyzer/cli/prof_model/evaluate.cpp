@@ -34,7 +34,7 @@ struct Group {
   std::size_t unpredicted = 0;
 };
 
-// Empty where nothing was measured.
+// Returns nothing for a row without a measured time.
 std::optional<double> measured_time(const read::Table& table, std::size_t row, std::size_t column) {
   const auto time = table.optional_number(row, column);
   if (time && !(*time > 0)) {
@@ -72,7 +72,7 @@ std::vector<model::Part> grid_row(const std::string& name, const Group& group) {
           original ? percent(original->std_signed) : model::Part()};
 }
 
-// The tests that a model brings itself.
+// Runs the evaluation that a model brings itself.
 std::optional<model::Judgement> judge_tables(const ChosenModel& chosen,
                                              const std::vector<read::Table>& tables) {
   try {

@@ -40,7 +40,7 @@ struct IterationOptions {
   bool force = false;
 };
 
-// Empty if `text` is anything but one number.
+// Returns nothing if `text` is anything but one number.
 std::optional<double> number(const std::string& text) {
   double value = 0.0;
   const char* end = text.data() + text.size();
@@ -76,7 +76,7 @@ model::WhatIf parse_what_if(const IterationOptions& options) {
   return what_if;
 }
 
-// Reads the settings that say what the GPU can do; gives the prefix of the kernels' names.
+// Reads the settings that say what the GPU can do.  Returns the prefix of the kernels' names.
 std::string take_settings(const std::vector<std::string>& settings, model::LookupMachine& machine) {
   std::string prefix;
   for (const auto& [name, text] : parse_settings(settings)) {

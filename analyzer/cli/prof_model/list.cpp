@@ -70,7 +70,7 @@ std::string kind_word(model::ColumnKind kind) {
   return "word";
 }
 
-// What one model reads: its columns and its settings.
+// Lists what one model reads: its columns and its settings.
 report::Grid columns(const model::ModelEntry& entry) {
   report::Grid grid{{"name", "where", "kind", "unit", "from", "to", "needed", "meaning"}, {}};
   for (const model::Column& column : entry.inputs) {
@@ -108,7 +108,7 @@ report::Grid columns(const model::ModelEntry& entry) {
   return grid;
 }
 
-// The ids that --machine takes, and for which models there are parameters.
+// Lists the ids that --machine takes, and for which models there are parameters.
 report::Grid machines() {
   report::Grid grid{
       {"machine", "device", "sm_count", "memory_gib", "memory_gb_per_s", "parameters"}, {}};

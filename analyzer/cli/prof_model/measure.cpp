@@ -1,5 +1,5 @@
-// prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not; with
-// --suggest it says what is worth measuring, which needs no GPU.
+// prof-model measure: starts prof-measure, a program of its own because it links CUDA.  With
+// --suggest it says which shapes to measure, which needs no GPU.
 #include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/result_file.hpp"
@@ -56,7 +56,7 @@ void run_measure(const std::vector<std::string>& words) {
   throw std::runtime_error(fmt::format("{}: {}", program, std::generic_category().message(errno)));
 }
 
-// Sides of common layers, at which a product is worth a measurement.
+// Sides of common layers, which are worth a measurement.
 constexpr std::array kSides{64., 256., 1024., 2048., 4096., 8192., 16384.};
 constexpr std::array kRows{1., 16., 128., 129., 1024., 4096., 16384.};
 constexpr double kMostOperations = 1e14;  // a tenth of a second on a large GPU
@@ -80,7 +80,7 @@ void run_suggest(const Suggest& options) {
     }
   }
   const auto products = fit::suggest_products(parameters, *machine, candidates, options.points);
-  // Parameters without a type have been refused.
+  // Parameters without a type have been refused above.
   std::string type = parameters.key.at("a_type");
   if (type == "bf16" && !machine->peak_tflops.contains(type)) type = "f16";  // at the same rate
   const std::string types =
@@ -106,7 +106,7 @@ void declare_suggest(Command& program) {
   program.on_end([options] { run_suggest(*options); });
 }
 
-// Does not return, as the other program does not.
+// Does not return, like the other program.
 [[noreturn]] void suggest(std::vector<std::string> words) {
   words.insert(words.begin(), "prof-model measure");
   std::vector<char*> pointers;

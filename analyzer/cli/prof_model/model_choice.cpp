@@ -44,8 +44,8 @@ void check_needs(const ModelEntry& entry, const ModelArguments& arguments) {
   }
 }
 
-// What --params says, else the shipped set of the machine if it has just one; empty where a model
-// can do without.
+// Returns the value of --params, else the shipped set of the machine if it has just one; empty if
+// the model can do without.
 std::string chosen_params(const ModelEntry& entry, const ModelArguments& arguments,
                           const model::ModelOptions& options) {
   if (!arguments.params.empty()) return arguments.params;
@@ -73,7 +73,7 @@ std::string chosen_params(const ModelEntry& entry, const ModelArguments& argumen
       fmt::format("{} needs --params: {}{}", entry.name, entry.params_meaning, shipped));
 }
 
-// Moves the settings that are the model's own into `options`; what stays are columns.
+// Moves the settings that are the model's own into `options`.  The others are columns.
 void take_settings(const ModelEntry& entry, std::map<std::string, std::string>& settings,
                    model::ModelOptions& options) {
   for (const model::Setting& own : entry.settings) {

@@ -14,10 +14,10 @@
 
 namespace inline_prof::cli {
 
-// The names that --edition takes.
+// Returns the names that --edition takes.
 [[nodiscard]] const NamedValues<model::Edition>& editions();
 
-// As the command line says it.
+// The options as given.
 struct ModelArguments {
   std::string model;
   std::string machine;  // empty: none
@@ -38,8 +38,8 @@ struct ChosenModel {
   std::map<std::string, std::string> constants;  // columns that --set gives, by name
 };
 
-// Throws UsageError, read::InputError.  What the model has to say about its parameters goes to
-// standard error.
+// Throws UsageError, read::InputError.  Warnings of the model about its parameters go to standard
+// error.
 [[nodiscard]] ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table);
 
 // Reads the rows that the model is to predict.  Throws UsageError, read::InputError.

@@ -35,7 +35,7 @@ std::string header(const read::Table& table, const model::Model& model) {
   return text + "\n";
 }
 
-// All digits that a double has: another program goes on calculating with them.
+// Writes all digits of a double, because other programs go on calculating with them.
 void add_number(std::string& text, const std::optional<double>& value) {
   text += ',';
   if (value) fmt::format_to(std::back_inserter(text), "{}", *value);

@@ -81,8 +81,8 @@ void say_all(const std::vector<std::string>& sentences) {
   }
 }
 
-// The listed events of a schedule.json where no run is known.  Only patterns that switch off, and
-// by name, can be applied to them.
+// Returns the listed events of a schedule.json if no run is known.  Only patterns that switch off,
+// and by name, can be applied to them.
 std::vector<EventKey> events_without_a_run(const Spec& spec, const std::string& file) {
   std::vector<MetEvent> listed;
   for (const EventKey& key : schedule::listed_events(spec)) {
@@ -113,7 +113,8 @@ std::vector<EventKey> events_without_a_run(const Spec& spec, const std::string& 
   return keys;
 }
 
-// What an earlier run has of the request; the name of each event's kernel is put into `kernels`.
+// Returns the requested events that an earlier run has, and puts their kernels' names into
+// `kernels`.
 std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& run,
                                       std::vector<std::string>& kernels) {
   const Selection selection = schedule::select(request, run.met);
@@ -130,7 +131,7 @@ std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& ru
   return keys;
 }
 
-// A schedule.json that asks for `keys`, layer by layer.
+// Makes a schedule.json that asks for `keys`, layer by layer.
 Spec spec_of(const std::vector<EventKey>& keys, const Settings& settings) {
   Spec spec;
   spec.warmup = settings.warmup;
@@ -158,7 +159,7 @@ EventNames names_of(const std::vector<EventKey>& keys) {
   return events;
 }
 
-// `kernels` by name of the events' of an earlier run; grids and shapes are only known in a run.
+// `kernels` are the events' kernels in an earlier run.  Grids and shapes are only known in a run.
 AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
                                    const std::vector<std::string>& kernels,
                                    const Settings& settings, std::optional<double> iteration_ms) {
@@ -172,7 +173,7 @@ AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
   return summarise(schedule::make_classes(members), settings, iteration_ms);
 }
 
-// What is known once a request has been resolved.
+// A request with everything resolved that can be.
 struct Resolved {
   std::vector<EventKey> keys;      // empty for a prof.schedule, whose samples stand as they are
   std::optional<SampleList> list;  // empty for a prof.events without a run, and for adaptive

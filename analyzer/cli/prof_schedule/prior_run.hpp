@@ -17,8 +17,8 @@ struct PriorRun {
   std::size_t not_measurable_count = 0;  // events that the run could not time: not among `met`
 };
 
-// Takes a prof.json of every generation.  Throws schedule::ScheduleError where it cannot be opened,
-// read::InputError where it is none.
+// Takes a prof.json of every generation.  Throws schedule::ScheduleError if it cannot be opened,
+// read::InputError if it is no profile.
 [[nodiscard]] PriorRun read_prior_run(const std::string& path);
 
 }  // namespace inline_prof::cli

@@ -27,7 +27,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.0f} h {:.0f} min", hours, minutes - hours * 60);
 }
 
-// "50", or "10 to 50" where events differ.
+// Returns "50", or "10 to 50" if events differ.
 std::string samples_text(const std::vector<ScheduledEvent>& events) {
   const auto [least, most] = std::minmax_element(
       events.begin(), events.end(),

@@ -1,4 +1,4 @@
-// What a schedule amounts to, for people and for programs.
+// Summaries of a schedule, for people and for programs.
 #pragma once
 
 #include "schedule/adaptive.hpp"
@@ -23,7 +23,7 @@ struct ScheduledEvent {
 struct ScheduleSummary {
   std::int64_t warmup = 0;
   std::int64_t sample_count = 0;
-  std::int64_t first_iteration = 0;  // of those that measure
+  std::int64_t first_iteration = 0;  // the first one that measures
   std::int64_t last_iteration = 0;
   std::optional<double> iteration_ms{};
   std::vector<ScheduledEvent> events{};  // in order of their first iteration
@@ -37,7 +37,7 @@ struct ScheduleSummary {
 [[nodiscard]] std::string summary_table(const ScheduleSummary& summary, bool with_events);
 [[nodiscard]] std::string summary_json(const ScheduleSummary& summary);
 
-// The same for policy adaptive, of which only bounds are known beforehand.
+// The summary for policy adaptive, for which only bounds are known beforehand.
 struct AdaptiveSummary {
   std::int64_t warmup = 0;
   double budget_percent = 0;

@@ -110,7 +110,7 @@ class Page:
                   windowsVirtualKeyCode=codes.get(key, ord(key[0])))
 
     def complaints(self):
-        """What the page threw or logged as an error, and every request but the page itself."""
+        """Errors that the page threw or logged, and every request but the page itself."""
         self.evaluate("0")  # takes in what is still on its way
         found = []
         for event in self.events:

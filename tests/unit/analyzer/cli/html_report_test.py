@@ -283,7 +283,7 @@ class Report(unittest.TestCase):
         self.show(self.write(events, iter_time_ms=[0.012 * MANY_EVENTS] * 100),
                   "--machine", "h200-sxm-141gb")
         self.assertIn("%d of %d events" % (MANY_EVENTS, MANY_EVENTS), self.text("#layer-count"))
-        # What makes them quick: the timeline is a canvas, and a layer's events become elements when
+        # Two things make them quick: the timeline is a canvas, and a layer's events become elements when
         # it is opened.  Charts and tables of fixed size have some thousand elements themselves.
         self.assertLess(self.value("document.querySelectorAll('*').length"), max(MANY_EVENTS, 10000))
         self.assertEqual(self.value("document.querySelectorAll('tr[data-event]').length"), 0)

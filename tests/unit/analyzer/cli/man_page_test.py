@@ -28,7 +28,7 @@ def output_of(program, *arguments):
 
 
 class Help:
-    """What `program [command] --help` says: usage, entries of each list, examples, exit statuses."""
+    """The --help of a program or command: usage, entries of each list, examples, exit statuses."""
 
     def __init__(self, program, *command):
         text = output_of(program, *command, "--help")
@@ -69,7 +69,7 @@ def section(program, *command, known=()):
 
 
 def has_measure():
-    """What measures is another program, built with CUDA only."""
+    """True if prof-measure is there, which is built with CUDA only."""
     return subprocess.run([str(PROGRAMS["prof-model"]), "measure", "--help"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, check=False).returncode == 0
 

@@ -18,7 +18,7 @@ PROGRAM = sys.argv[1]
 PROF_MODEL = sys.argv[2]
 SOURCE = pathlib.Path(sys.argv[3])
 SMALL = SOURCE / "tests/data/gen3/small_h200.prof.json"
-# Where scripts/test.sh installs the real package.
+# scripts/test.sh installs the real package here.
 REAL = SOURCE / "build/nvmmh_venv"
 
 # As much of the package as is asked for.  A product takes m * n * k * batch picoseconds, of

@@ -592,7 +592,7 @@ class OptionValues(Commands):
 
 
 class Terminal(Commands):
-    """What a person sees, in narrow and wide windows."""
+    """The output in narrow and wide windows."""
 
     def setUp(self):
         super().setUp()

@@ -1,8 +1,7 @@
-#include "report/head.hpp"
-
 #include "join/join.hpp"
 #include "join/layer_sums.hpp"
 #include "profile_builder.hpp"
+#include "report/head.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

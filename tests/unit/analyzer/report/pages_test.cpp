@@ -25,7 +25,7 @@ namespace {
 
 const std::filesystem::path kPages = INLINE_PROF_PAGES;
 
-// Compares what stands in `page` from `first` to before `behind`.
+// Compares the text of `page` from `first` up to `behind`.
 void check_part(const char* page, std::string_view first, std::string_view behind,
                 std::string_view expected) {
   const std::string text = read::read_text(kPages / page);
@@ -71,7 +71,7 @@ TEST(Pages, ReportColumns) {
   check_page("reading_a_report.md", "analyzer/report/columns.cpp", table);
 }
 
-// What a value of the column is, for a validator.
+// Describes a column's values for a validator.
 std::string schema_of(const report::Value& type, bool may_be_unknown) {
   const auto of_type = [&](std::string_view word, std::string_view more) {
     return may_be_unknown ? fmt::format("\"type\": [\"{}\", \"null\"]{}", word, more)

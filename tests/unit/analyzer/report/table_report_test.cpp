@@ -1,9 +1,8 @@
-#include "report/tables.hpp"
-
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <gmock/gmock.h>
