@@ -1,4 +1,4 @@
-// Shows the report whose data stand in this page.  Names come from files that anybody may have
+// Shows the report whose data are in this page.  Names come from files that anybody may have
 // written: they reach the page as text nodes and canvas text only, never as markup.
 'use strict';
 (function () {
@@ -40,6 +40,16 @@ function element(tag, attributes, ...content) {
   return node;
 }
 
+function numberCell(words) {
+  return element('td', {class: 'number'}, words);
+}
+
+function swatch(name) {
+  const square = element('span', {class: 'swatch'});
+  square.style.background = 'var(--' + name + ')';
+  return square;
+}
+
 function digits(value, count) {
   return value === null || value === undefined ? '–' : value.toFixed(count);
 }
@@ -61,7 +71,13 @@ function text(number) {
 function vendorCell(event) {
   if (!data.vendor) return [];
   const words = event === null ? '' : microseconds(data.merged.vendor_estimate_us[event]);
-  return [element('td', {class: 'number'}, words)];
+  return [numberCell(words)];
+}
+
+// Layer and event.
+function fullName(merged) {
+  return [text(data.merged.layer[merged]), text(data.merged.event[merged])]
+      .filter((part) => part !== '').join(' ');
 }
 
 function layerName(number) {
@@ -86,6 +102,17 @@ function color(name) {
 function samplesOf(row) {
   if (samplesOfRows === null) samplesOfRows = JSON.parse(dataOf('sample-data').textContent);
   return samplesOfRows[row] || [];
+}
+
+// ---- charts ------------------------------------------------------------------------------------
+
+function newPicture(width, height, label) {
+  return charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height).attr('role', 'img')
+      .attr('aria-label', label);
+}
+
+function addAxis(picture, axis, x, y) {
+  picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + x + ',' + y + ')').call(axis);
 }
 
 // ---- head --------------------------------------------------------------------------------------
@@ -132,11 +159,9 @@ function showShares() {
     part.style.background = 'var(--' + key + ')';
     part.title = name;
     byId('share-bar').append(part);
-    const swatch = element('span', {class: 'swatch'});
-    swatch.style.background = 'var(--' + key + ')';
-    body.append(element('tr', {}, element('td', {}, swatch, name),
-                        element('td', {class: 'number'}, (data.shares_us[i] / 1000).toFixed(3)),
-                        element('td', {class: 'number'}, percent.toFixed(1))));
+    body.append(element('tr', {}, element('td', {}, swatch(key), name),
+                        numberCell((data.shares_us[i] / 1000).toFixed(3)),
+                        numberCell(percent.toFixed(1))));
     words.push(name + ' ' + percent.toFixed(1) + ' %');
   });
   byId('share-bar').setAttribute('aria-label', words.join(', '));
@@ -147,9 +172,7 @@ function showWorthFixing(layers) {
   if (data.worth_fixing.length === 0) return;
   byId('worth').hidden = false;
   for (const [event, saved] of data.worth_fixing.slice(0, kMostWorthFixing)) {
-    const layer = text(data.merged.layer[event]);
-    const button = element('button', {type: 'button'},
-                           (layer === '' ? '' : layer + ' ') + text(data.merged.event[event]));
+    const button = element('button', {type: 'button'}, fullName(event));
     button.addEventListener('click', () => layers.choose(event));
     byId('worth-list').append(element('li', {}, button, ' saves ' + microseconds(saved) + ' us: ' +
         ((data.iteration_us - saved) / 1000).toFixed(3) + ' ms instead of ' +
@@ -318,10 +341,10 @@ class LayerTable {
         element('td', {class: 'name'},
                 this.expander(layerName(layers.name[layer]), this.open.has(layer), toggle)),
         this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
-        element('td', {class: 'number'}, microseconds(layers.time_us[layer])),
-        element('td', {class: 'number'}, microseconds(layers.predicted_us[layer])),
+        numberCell(microseconds(layers.time_us[layer])),
+        numberCell(microseconds(layers.predicted_us[layer])),
         ...vendorCell(null),
-        element('td', {class: 'number'}, digits(layers.ratio[layer], 2)),
+        numberCell(digits(layers.ratio[layer], 2)),
         element('td', {}), verdict);
   }
 
@@ -346,11 +369,10 @@ class LayerTable {
     const mostlyUpperBound = merged.not_tight[event] * 2 > merged.samples[event];
     return element('tr', {'data-event': event, class: this.chosen === event ? 'chosen' : null},
         name, this.shareCell(merged.share_percent[event], this.largest),
-        element('td', {class: 'number'},
-                (mostlyUpperBound ? '≤ ' : '') + microseconds(merged.corrected_us[event])),
-        element('td', {class: 'number'}, microseconds(merged.predicted_us[event])),
+        numberCell((mostlyUpperBound ? '≤ ' : '') + microseconds(merged.corrected_us[event])),
+        numberCell(microseconds(merged.predicted_us[event])),
         ...vendorCell(event),
-        element('td', {class: 'number'}, digits(merged.ratio[event], 2)),
+        numberCell(digits(merged.ratio[event], 2)),
         element('td', {}, text(merged.bound[event])),
         element('td', {class: kind}, text(merged.verdict[event])));
   }
@@ -381,12 +403,12 @@ class LayerTable {
     const table = element('tbody', {});
     for (const row of devices.slice(0, kMostDevices)) {
       table.append(element('tr', {}, element('td', {}, runName(rows.run[row])),
-          element('td', {class: 'number'}, String(rows.device_id[row])),
-          element('td', {class: 'number'}, String(rows.stream_index[row])),
-          element('td', {class: 'number'}, microseconds(rows.corrected_us[row])),
-          element('td', {class: 'number'}, microseconds(rows.raw_mad_us[row])),
-          element('td', {class: 'number'}, String(rows.samples[row])),
-          element('td', {class: 'number'}, digits(rows.ratio[row], 2)),
+          numberCell(String(rows.device_id[row])),
+          numberCell(String(rows.stream_index[row])),
+          numberCell(microseconds(rows.corrected_us[row])),
+          numberCell(microseconds(rows.raw_mad_us[row])),
+          numberCell(String(rows.samples[row])),
+          numberCell(digits(rows.ratio[row], 2)),
           element('td', {}, text(rows.verdict[row]))));
     }
     const head = element('tr', {});
@@ -420,13 +442,9 @@ class LayerTable {
     const leftOut = all.filter((sample) => !isShown(sample)).length;
     const x = charts.scaleLinear().domain([lowest, highest === lowest ? lowest + 1 : highest])
         .range([left, width - left]);
-    const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
-        .attr('role', 'img').style('max-width', '52rem')
-        .attr('aria-label', all.length + ' samples, ' + microseconds(lowest) + ' to ' +
-                            microseconds(highest) + ' us');
-    picture.append('g').attr('class', 'axis')
-        .attr('transform', 'translate(0,' + (height - bottom + 4) + ')')
-        .call(charts.axisBottom(x).ticks(6));
+    const picture = newPicture(width, height, all.length + ' samples, ' + interval([lowest, highest]) + ' us')
+        .style('max-width', '52rem');
+    addAxis(picture, charts.axisBottom(x).ticks(6), 0, height - bottom + 4);
     picture.append('text').attr('x', width - left).attr('y', height - 6)
         .attr('text-anchor', 'end').text('us, corrected; a line for each device' +
             (marks[0] === null ? '' : '; upright: predicted') +
@@ -457,10 +475,6 @@ class LayerTable {
     const row = this.body.querySelector('[data-event="' + event + '"]');
     row.scrollIntoView({block: 'center'});
     row.querySelector('button').focus({preventScroll: true});
-  }
-
-  refresh() {
-    this.show();
   }
 }
 
@@ -495,9 +509,7 @@ class Timeline {
 
   addLegend() {
     for (const kind of kKinds) {
-      const swatch = element('span', {class: 'swatch'});
-      swatch.style.background = 'var(--' + kind + ')';
-      byId('timeline-legend').append(element('span', {}, swatch, kKindWords[kind]));
+      byId('timeline-legend').append(element('span', {}, swatch(kind), kKindWords[kind]));
     }
   }
 
@@ -540,14 +552,16 @@ class Timeline {
         });
     this.selection = charts.select(this.canvas);
     this.selection.call(this.zoom).on('dblclick.zoom', null);
-    this.canvas.addEventListener('click', (event) => {
+    const hitBy = (event) => {
       const box = this.canvas.getBoundingClientRect();
-      const hit = this.barAt(event.clientX - box.left, event.clientY - box.top);
+      return this.barAt(event.clientX - box.left, event.clientY - box.top);
+    };
+    this.canvas.addEventListener('click', (event) => {
+      const hit = hitBy(event);
       if (hit) this.choose(hit);
     });
     this.canvas.addEventListener('mousemove', (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      const hit = this.barAt(event.clientX - box.left, event.clientY - box.top);
+      const hit = hitBy(event);
       this.canvas.style.cursor = hit ? 'pointer' : 'default';
       this.canvas.title = hit ? this.nameOf(hit) : '';
     });
@@ -590,11 +604,7 @@ class Timeline {
 
   mergedOf({track, bar}) { return data.rows.merged[this.tracks[track].row[bar]]; }
 
-  nameOf(place) {
-    const merged = this.mergedOf(place);
-    const layer = text(data.merged.layer[merged]);
-    return (layer === '' ? '' : layer + ' ') + text(data.merged.event[merged]);
-  }
+  nameOf(place) { return fullName(this.mergedOf(place)); }
 
   say(...content) { byId('timeline-details').replaceChildren(...content); }
 
@@ -798,9 +808,8 @@ function histogram(place, values, unit, marks) {
   }
   const y = charts.scaleLinear().domain([0, Math.max(...counts)]).nice()
       .range([height - margin.bottom, margin.top]);
-  const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
-      .attr('role', 'img').attr('aria-label', values.length + ' values, middle 98 % from ' +
-          microseconds(low) + ' to ' + microseconds(high) + ' ' + unit);
+  const picture = newPicture(width, height, values.length + ' values, middle 98 % from ' +
+      interval([low, high]) + ' ' + unit);
   const step = (width - margin.left - margin.right) / bins;
   picture.append('g').selectAll('rect').data(counts).enter().append('rect')
       .attr('x', (count, i) => margin.left + i * step).attr('width', step - 0.7)
@@ -809,10 +818,8 @@ function histogram(place, values, unit, marks) {
   const axis = charts.axisBottom(x);
   if (scale === 'log') axis.ticks(6, '~g');
   else axis.ticks(6);
-  picture.append('g').attr('class', 'axis')
-      .attr('transform', 'translate(0,' + (height - margin.bottom) + ')').call(axis);
-  picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
-      .call(charts.axisLeft(y).ticks(4));
+  addAxis(picture, axis, 0, height - margin.bottom);
+  addAxis(picture, charts.axisLeft(y).ticks(4), margin.left, 0);
   picture.append('text').attr('x', width - margin.right).attr('y', height - 4)
       .attr('text-anchor', 'end')
       .text(unit + (outside > 0 ? '; ' + outside + ' of ' + values.length + ' lie outside' : ''));
@@ -868,13 +875,9 @@ function showRoofline(layers) {
       .range([margin.left, width - margin.right]);
   const y = charts.scaleLog().domain([Math.min(...rates) / 2, highest * 1.6])
       .range([height - margin.bottom, margin.top]);
-  const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
-      .attr('role', 'img').attr('aria-label', 'Roofline of ' + dots.length + ' events');
-  picture.append('g').attr('class', 'axis')
-      .attr('transform', 'translate(0,' + (height - margin.bottom) + ')')
-      .call(charts.axisBottom(x).ticks(8, '~g'));
-  picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
-      .call(charts.axisLeft(y).ticks(6, '~g'));
+  const picture = newPicture(width, height, 'Roofline of ' + dots.length + ' events');
+  addAxis(picture, charts.axisBottom(x).ticks(8, '~g'), 0, height - margin.bottom);
+  addAxis(picture, charts.axisLeft(y).ticks(6, '~g'), margin.left, 0);
   picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
       .attr('text-anchor', 'end').text('operations per byte');
   picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
@@ -901,8 +904,7 @@ function showRoofline(layers) {
       .attr('class', 'dot').attr('cx', (dot) => x(dot.intensity)).attr('cy', (dot) => y(dot.rate))
       .attr('r', (dot) => 3 + 7 * Math.sqrt(dot.size / largest))
       .attr('fill', (dot) => 'var(--' + dot.kind + ')');
-  marks.append('title').text((dot) => text(data.merged.layer[dot.event]) + ' ' +
-      text(data.merged.event[dot.event]) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
+  marks.append('title').text((dot) => fullName(dot.event) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
       dot.intensity.toFixed(1) + ' operations per byte');
   picture.on('click', () => {
     const [dot] = marks.filter(':hover').data();
@@ -963,10 +965,10 @@ class RunsView {
     data.runs.slice(0, this.limit).forEach((run, i) => {
       body.append(element('tr', {}, element('td', {class: 'name'}, run.file),
           element('td', {}, run.host),
-          element('td', {class: 'number'}, run.rank === null ? '–' : String(run.rank)),
-          element('td', {class: 'number'}, microseconds(run.iteration_us)),
-          element('td', {class: 'number'}, microseconds(times[i].mean)),
-          element('td', {class: 'number'}, microseconds(times[i].slowest))));
+          numberCell(run.rank === null ? '–' : String(run.rank)),
+          numberCell(microseconds(run.iteration_us)),
+          numberCell(microseconds(times[i].mean)),
+          numberCell(microseconds(times[i].slowest))));
     });
     const left = data.runs.length - this.limit;
     byId('more-runs').hidden = left <= 0;
@@ -983,15 +985,11 @@ class RunsView {
     const most = Math.max(0, ...times.map((time) => time.slowest || 0));
     const y = charts.scaleLinear().domain([0, most || 1]).nice()
         .range([height - margin.bottom, margin.top]);
-    const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
-        .attr('role', 'img').attr('aria-label', 'Times of ' + count + ' files');
+    const picture = newPicture(width, height, 'Times of ' + count + ' files');
     const every = Math.ceil(count / 16);
-    picture.append('g').attr('class', 'axis')
-        .attr('transform', 'translate(0,' + (height - margin.bottom) + ')')
-        .call(charts.axisBottom(x).tickValues(x.domain().filter((i) => i % every === 0))
-            .tickFormat((i) => runName(i).slice(-18)));
-    picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
-        .call(charts.axisLeft(y).ticks(5));
+    addAxis(picture, charts.axisBottom(x).tickValues(x.domain().filter((i) => i % every === 0))
+        .tickFormat((i) => runName(i).slice(-18)), 0, height - margin.bottom);
+    addAxis(picture, charts.axisLeft(y).ticks(5), margin.left, 0);
     picture.append('text').attr('x', margin.left).attr('y', height - 4)
         .text('us; pale: slowest device of the file');
     for (const [key, fill] of [['slowest', 'idle'], ['mean', 'expected']]) {
@@ -1029,7 +1027,7 @@ function start() {
   showSections();
   const repaint = () => {
     if (timeline) timeline.draw();
-    layers.refresh();
+    layers.show();
   };
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   addEventListener('beforeprint', () => {
