@@ -11,7 +11,7 @@ namespace inline_prof::exports {
 
 std::string tasks_report(const join::Analysis& analysis) {
   if (!analysis.longest_path_us) {
-    throw read::InputError(fmt::format("no works to write: {}", analysis.longest_path_reason));
+    throw read::InputError(fmt::format("no tasks to write: {}", analysis.longest_path_reason));
   }
   const read::WorkGraph& graph = analysis.works;
   Json json{{"schema", read::kWorkGraphSchema}, {"works", Json::array()}};

@@ -103,7 +103,7 @@ std::string describe_idle(const join::Analysis& analysis) {
       return share + " for other streams or ranks; prof-analyze ranks says which rank comes last.";
     case join::IdleReason::kStarts:
       return share +
-             " between works that are queued already, a few microseconds each: capture them "
+             " between tasks that are queued already, a few microseconds each: capture them "
              "in a graph, or fuse them.";
     case join::IdleReason::kNotKnown:
       break;
@@ -123,7 +123,7 @@ const char* words_of(join::IdleReason reason) {
     case join::IdleReason::kOtherStreams:
       return "for other streams or ranks";
     case join::IdleReason::kStarts:
-      return "between queued works";
+      return "between queued tasks";
     case join::IdleReason::kNotKnown:
       break;
   }

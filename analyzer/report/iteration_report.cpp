@@ -175,12 +175,12 @@ std::string what_if_text(const LongestPath& path,
   std::string out = fmt::format("iteration           {:12.2f} us\n", times.table.iteration_us);
   if (others) {
     fmt::format_to(std::back_inserter(out),
-                   "with the change     {:12.2f} us, {} works take another time\n"
+                   "with the change     {:12.2f} us, {} tasks take another time\n"
                    "saved               {:12.2f} us\n",
                    *times.changed_us, others->size(), *times.saved_us);
   }
   fmt::format_to(std::back_inserter(out),
-                 "\nlongest path: {} of {} works, {:.2f} us; the rest of it is waiting\n",
+                 "\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
                  times.table.longest_path.size(), path.graph().works.size(), times.path_us);
   for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
     const join::PathPart& part = times.path[i];

@@ -1,7 +1,7 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 
 #include "base/command_line.hpp"
-#include "cli/common/machine_option.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/run_files.hpp"
 #include "model/machines.hpp"

@@ -1,6 +1,6 @@
 // prof-analyze check FILE --gate 'ratio<1.3': does a run meet its conditions?
 #include "base/command_line.hpp"
-#include "cli/common/grid_output.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"

@@ -5,7 +5,7 @@
 #include "export/dataset.hpp"
 
 #include "base/command_line.hpp"
-#include "cli/common/machine_option.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"

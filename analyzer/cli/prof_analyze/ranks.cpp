@@ -2,7 +2,7 @@
 #include "join/ranks/ranks.hpp"
 
 #include "base/command_line.hpp"
-#include "cli/common/machine_option.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/common/run_files.hpp"

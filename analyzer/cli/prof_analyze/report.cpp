@@ -10,6 +10,7 @@
 #include "report/html_report.hpp"
 #include "report/tables.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -20,22 +21,10 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class ReportFormat {
-  kTable,
-  kJson,
-  kCsv,
-  kMarkdown,
-  kHtml,
-  kPerfetto,
-  kPrometheus,
-  kTasks,
-  kOriginal
-};
-
 struct ReportOptions {
   std::vector<std::string> files;
   AnalysisArguments analysis;
-  ReportFormat format = ReportFormat::kTable;
+  std::string format = "table";
   std::string output = "-";
   bool force = false;
   std::optional<std::size_t> width;
@@ -63,43 +52,46 @@ std::vector<join::Analysis> other_phases(const AnalysisResult& result,
   return others;
 }
 
-std::string report_text(const AnalysisResult& result, const ReportOptions& options) {
-  switch (options.format) {
-    case ReportFormat::kJson:
-      return exports::json_report(result.analysis);
-    case ReportFormat::kCsv:
-      return exports::csv_report(result.analysis);
-    case ReportFormat::kMarkdown:
-      return report::markdown_report(result.analysis, options.table.top);
-    case ReportFormat::kHtml:
-      if (!report::html_has_charts()) {
-        std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
-                   stderr);
-      }
-      return report::html_report(result.analysis, result.machines, other_phases(result, options));
-    case ReportFormat::kPerfetto:
-      return exports::perfetto_report(result.analysis);
-    case ReportFormat::kPrometheus:
-      return exports::prometheus_report(result.analysis);
-    case ReportFormat::kTasks:
-      return exports::tasks_report(result.analysis);
-    case ReportFormat::kOriginal:  // needs no analysis, and never comes here
-    case ReportFormat::kTable:
-      break;
+std::string html_text(const AnalysisResult& result, const ReportOptions& options) {
+  if (!report::html_has_charts()) {
+    std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
+               stderr);
   }
-  return report::table_report(result.analysis, options.table);
+  return report::html_report(result.analysis, result.machines, other_phases(result, options));
 }
 
+using Result = const AnalysisResult&;
+using Options = const ReportOptions&;
+
+struct Format {
+  const char* name;
+  std::string (*text)(Result result, Options options);
+};
+constexpr const char* kOriginal = "original";  // needs no analysis
+constexpr Format kFormats[] = {
+    {"table",
+     [](Result of, Options with) { return report::table_report(of.analysis, with.table); }},
+    {"json", [](Result of, Options) { return exports::json_report(of.analysis); }},
+    {"csv", [](Result of, Options) { return exports::csv_report(of.analysis); }},
+    {"md",
+     [](Result of, Options with) { return report::markdown_report(of.analysis, with.table.top); }},
+    {"html", html_text},
+    {"perfetto", [](Result of, Options) { return exports::perfetto_report(of.analysis); }},
+    {"prometheus", [](Result of, Options) { return exports::prometheus_report(of.analysis); }},
+    {"works", [](Result of, Options) { return exports::tasks_report(of.analysis); }},
+    {kOriginal, nullptr}};
+
 void run_report(ReportOptions& options) {
-  if (options.format == ReportFormat::kOriginal) {
+  if (options.format == kOriginal) {
     return write_result(options.output, original_report(options.files), options.force);
   }
-  options.analysis.keep_samples = options.format == ReportFormat::kHtml;
+  options.analysis.keep_samples = options.format == "html";
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
   options.table.colour = wants_colour(options.output);
   const AnalysisResult result = analyse(options.files, options.analysis);
-  write_result(options.output, report_text(result, options), options.force);
+  const auto* format = std::ranges::find(kFormats, options.format, &Format::name);
+  write_result(options.output, format->text(result, options), options.force);
 }
 
 }  // namespace
@@ -115,21 +107,17 @@ void declare_report(Command& program) {
                   "Whose estimates stand beside the predictions: nvmmh, the vendor's own of matrix "
                   "products, with the Python package nvidia-matmul-heuristics")
       .check(one_of({"nvmmh"}));
-  const NamedValues<ReportFormat> formats{{"table", ReportFormat::kTable},
-                                          {"json", ReportFormat::kJson},
-                                          {"csv", ReportFormat::kCsv},
-                                          {"md", ReportFormat::kMarkdown},
-                                          {"html", ReportFormat::kHtml},
-                                          {"perfetto", ReportFormat::kPerfetto},
-                                          {"prometheus", ReportFormat::kPrometheus},
-                                          {"works", ReportFormat::kTasks},
-                                          {"original", ReportFormat::kOriginal}};
-  program.add_option("--format", options->format,
-                     "What to print; html: one page with charts; perfetto: a mean iteration as a "
-                     "trace; prometheus: for the "
-                     "textfile collector; works: what prof-model iteration "
-                     "reads; original: what the original profiler's parse_result gave",
-                     formats);
+  std::vector<std::string> formats;
+  for (const Format& format : kFormats)
+    formats.emplace_back(format.name);
+  program
+      .add_option("--format", options->format,
+                  "What to print; html: one page with charts; perfetto: a mean iteration as a "
+                  "trace; prometheus: for the "
+                  "textfile collector; works: what prof-model iteration "
+                  "reads; original: what the original profiler's parse_result gave")
+      .check(one_of(formats))
+      .shows_default();
   program.add_output(options->output, options->force);
   program
       .add_option("--top", options->table.top,
@@ -147,7 +135,7 @@ void declare_report(Command& program) {
     }
     if (!has_command && options->files.empty()) throw UsageError("FILE is required");
   });
-  // Runs after the command, if there is one.
+  // Runs at the end, unless there was a command.
   program.on_end([&program, options] {
     if (!program.has_subcommand()) run_report(*options);
   });

@@ -2,7 +2,7 @@
 #include "join/ranks/scaling.hpp"
 
 #include "base/command_line.hpp"
-#include "cli/common/grid_output.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"

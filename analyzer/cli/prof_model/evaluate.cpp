@@ -1,7 +1,7 @@
 // prof-model evaluate: how far a model is from measured times, by group.
 #include "base/command_line.hpp"
 #include "base/error_metrics.hpp"
-#include "cli/common/grid_output.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"

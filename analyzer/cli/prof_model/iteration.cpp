@@ -204,18 +204,18 @@ void declare_iteration(Command& command, int& /*status*/) {
   command
       .add_option(
           "TRACE", options->input,
-          "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
+          "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the tasks "
           "that prof-analyze --format works writes")
       .required();
   command.add_option("--edition", options->edition,
                      "published: the DLRM models; calibrated: the longest path", editions());
   command
       .add_option("--scale", options->scales,
-                  "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
+                  "NAME=FACTOR: what if tasks of this name (* and ? fit any text) took so many "
                   "times as long")
       .takes_one_value();
   command.add_flag("--met-prediction", options->is_prediction_met,
-                   "What if every work took what is predicted for it");
+                   "What if every task took what is predicted for it");
   command.add_option("--params", options->params,
                      "CSV of measured products (as for --model fc), for matrix products");
   command.add_option("--set", options->settings,

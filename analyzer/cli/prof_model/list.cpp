@@ -1,6 +1,6 @@
 // prof-model list: the models, the columns of one, or the machines.
 #include "base/command_line.hpp"
-#include "cli/common/grid_output.hpp"
+#include "cli/common/options.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "fit/fits.hpp"
 #include "model/machines.hpp"

@@ -1,7 +1,7 @@
 // prof-model measure: starts prof-measure, a program of its own because it links CUDA.  With
 // --suggest it says which shapes to measure, which needs no GPU.
 #include "base/command_line.hpp"
-#include "cli/common/machine_option.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "fit/suggest.hpp"

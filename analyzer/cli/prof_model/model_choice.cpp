@@ -1,7 +1,7 @@
 #include "cli/prof_model/model_choice.hpp"
 
 #include "base/command_line.hpp"
-#include "cli/common/machine_option.hpp"
+#include "cli/common/options.hpp"
 #include "model/shipped_parameters.hpp"
 
 #include <fmt/format.h>

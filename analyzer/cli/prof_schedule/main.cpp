@@ -3,10 +3,12 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
 #include "base/command_line.hpp"
+#include "base/median.hpp"
 #include "cli/common/program.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/prof_schedule/prior_run.hpp"
 #include "cli/prof_schedule/schedule_summary.hpp"
+#include "read/input_error.hpp"
+#include "read/read_profile.hpp"
 #include "schedule/adaptive.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/error.hpp"
@@ -17,8 +19,11 @@
 #include "schedule/settings.hpp"
 #include "schedule/text_formats.hpp"
 
+#include <inline_prof/prof_format.hpp>
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -29,6 +34,8 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -70,6 +77,46 @@ struct Options {
   schedule::Choices choices;
   std::optional<double> iteration_ms;
 };
+
+// The events of an earlier run, for --from: what can be asked for, and how long an iteration takes.
+struct PriorRun {
+  std::vector<schedule::MetEvent> met;   // in order of first appearance, over all devices
+  std::optional<double> iteration_ms;    // median
+  std::size_t not_measurable_count = 0;  // events that the run could not time: not among `met`
+};
+
+// A real file of 512 events with 50 samples each has 1.2 MB.
+constexpr std::size_t kMaxProfBytes = std::size_t{512} << 20U;
+
+// Takes a prof.json of every generation.  Throws schedule::ScheduleError if it cannot be opened,
+// read::InputError if it is no profile.
+PriorRun read_prior_run(const std::string& path) {
+  read::Profile profile =
+      read::read_profile(schedule::read_text(path, schedule::Accept::kAnyStream, kMaxProfBytes),
+                         path, read::Wanted::kWithoutOffsets);
+  PriorRun run;
+  if (!profile.iter_time_ms.empty())
+    run.iteration_ms = base::median(std::move(profile.iter_time_ms));
+  std::ranges::stable_sort(profile.events, {}, &read::Event::start_index);
+  std::set<std::tuple<std::string, std::string, std::int64_t>> seen;  // other devices repeat it
+  for (const read::Event& event : profile.events) {
+    if (event.occurrence > std::numeric_limits<int>::max()) {
+      throw read::InputError(
+          fmt::format("{}: {}: expected an occurrence that fits into 32 bits, "
+                      "found {}",
+                      path, event.name, event.occurrence));
+    }
+    if (event.has_flag(format::kFlagNotMeasurable)) {
+      ++run.not_measurable_count;
+    } else if (seen.emplace(event.name, event.layer, event.occurrence).second) {
+      run.met.push_back({.event = event.name,
+                         .layer = event.layer,
+                         .occurrence = static_cast<int>(event.occurrence),
+                         .kernel = event.kernel_name});
+    }
+  }
+  return run;
+}
 
 void say(const std::string& words) {
   fmt::print(stderr, "prof-schedule: {}\n", words);

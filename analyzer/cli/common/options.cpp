@@ -1,8 +1,22 @@
-#include "cli/common/grid_output.hpp"
+#include "cli/common/options.hpp"
 
 #include "cli/common/result_file.hpp"
+#include "model/machines.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
 
 namespace inline_prof::cli {
+
+std::optional<read::Machine> parse_machine(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  try {
+    return model::choose_machine(name, model::builtin_machines());
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--machine: {}", error.what()));
+  }
+}
 
 const NamedValues<report::GridFormat>& grid_formats() {
   static const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},

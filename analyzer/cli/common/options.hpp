@@ -1,13 +1,19 @@
-// The options of subcommands that print a table of results.
+// Options that several subcommands have.
 #pragma once
 
 #include "base/command_line.hpp"
+#include "read/machine.hpp"
 #include "report/grid.hpp"
 
+#include <optional>
 #include <string>
 
 namespace inline_prof::cli {
 
+// Returns the machine of --machine, nothing for "".  Throws UsageError, read::InputError.
+[[nodiscard]] std::optional<read::Machine> parse_machine(const std::string& name);
+
+// The output of subcommands that print a table of results.
 struct GridOutput {
   report::GridFormat format = report::GridFormat::kTable;
   std::string file = "-";
