@@ -102,26 +102,28 @@ TEST(ACollectiveThatFails, GivesTheHostNcclsError) {
 }
 
 // NCCL waits until every graph that holds one of its launches is gone, copies of ours among them.
-TEST(GraphsOfCollectives, AreCopiedOnlyWhileTheHostKeepsThem) {
-  for (const char* graphs : {"keep", "destroy"}) {
-    const ProfiledRun run(
-        "host_nccl",
-        ranks(graphs, {"SIMGPU_HANG_LIMIT_S=5", "INLINE_PROF_WARMUP=10", "INLINE_PROF_REPEAT=10",
-                       "INLINE_PROF_OVERHEAD=0", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"}));
-    EXPECT_THAT(run.output, HasSubstr("host ok"));
-    ASSERT_EQ(run.profile["events"].size(), 2U) << run.profile["events"].dump(1);
-    for (const json& event : run.profile["events"]) {
-      EXPECT_EQ(event["measured_times_ms"].size(), 10U);
-      if (std::string(graphs) == "keep") {
-        EXPECT_EQ(event["op"]["kind"], "collective");
-      } else {
-        EXPECT_EQ(event["flags"], json::array({"graph_whole"}));
-        EXPECT_EQ(event["reason"],
-                  "others wait until all its copies are gone (NCCL, user objects)");
-      }
+class GraphsOfCollectives : public testing::TestWithParam<const char*> {};
+
+TEST_P(GraphsOfCollectives, AreCopiedOnlyWhileTheHostKeepsThem) {
+  const ProfiledRun run(
+      "host_nccl",
+      ranks(GetParam(), {"SIMGPU_HANG_LIMIT_S=5", "INLINE_PROF_WARMUP=10", "INLINE_PROF_REPEAT=10",
+                         "INLINE_PROF_OVERHEAD=0", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"}));
+  EXPECT_THAT(run.output, HasSubstr("host ok"));
+  ASSERT_EQ(run.profile["events"].size(), 2U) << run.profile["events"].dump(1);
+  for (const json& event : run.profile["events"]) {
+    EXPECT_EQ(event["measured_times_ms"].size(), 10U);
+    if (std::string(GetParam()) == "keep") {
+      EXPECT_EQ(event["op"]["kind"], "collective");
+    } else {
+      EXPECT_EQ(event["flags"], json::array({"graph_whole"}));
+      EXPECT_EQ(event["reason"], "others wait until all its copies are gone (NCCL, user objects)");
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(TheHost, GraphsOfCollectives, testing::Values("keep", "destroy"),
+                         [](const auto& row) { return std::string(row.param); });
 
 }  // namespace
 }  // namespace inline_prof::test

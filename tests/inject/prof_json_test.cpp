@@ -305,7 +305,7 @@ TEST(ProfJson, IsKeptAsACheckpointWhenTheProgramIsKilled) {
   HostOptions options = short_training({"--iterations=100000000", "--no-labels", "--repeats=50"},
                                        {"INLINE_PROF_CHECKPOINT=1", "INLINE_PROF_REPEAT=1000000"});
   options.files["prof.events"] = "kernel_b\n";
-  options.seconds = 3;
+  options.seconds = 6;
   const HostRun run = run_host(place, "host_training", options);
   EXPECT_EQ(run.exit_status, 124) << run.output;  // stopped by SIGKILL
   const json profile = place.json();
