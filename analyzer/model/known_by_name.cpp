@@ -1,5 +1,7 @@
 #include "model/known_by_name.hpp"
 
+#include "model/families/kernel_family.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,60 +12,6 @@
 
 namespace inline_prof::model {
 namespace {
-
-// How the elements of a block follow from a name.
-enum class Block : std::uint8_t {
-  kUnknown,
-  kThreadsTimesWork,  // PyTorch's elementwise_kernel<threads,work per thread,...>
-  kVectors,           // vectorized_elementwise_kernel<n,...>: n numbers make 16 bytes
-  kFour,              // four for each thread
-  kOne,               // at most one for each thread and turn
-};
-
-struct Family {
-  std::string_view word;  // in the name
-  std::string_view operation;
-  Block block = Block::kUnknown;
-};
-
-// The first that fits.  Names as PyTorch 2, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention
-// 2, CUB, CuPy 13 and Inductor have them.
-constexpr std::array kFamilies{
-    Family{"vectorized_elementwise_kernel<", "element-wise", Block::kVectors},
-    Family{"unrolled_elementwise_kernel<", "element-wise", Block::kFour},
-    Family{"index_elementwise_kernel<", "indexing", Block::kThreadsTimesWork},
-    Family{"elementwise_kernel<", "element-wise", Block::kThreadsTimesWork},
-    Family{"multi_tensor_apply_kernel<", "element-wise over lists"},
-    Family{"reduce_kernel<", "reduction"},
-    Family{"softmax_warp_", "softmax"},
-    Family{"cunn_SoftMax", "softmax"},
-    Family{"layer_norm", "norm"},
-    Family{"batch_norm", "norm"},
-    Family{"CatArrayBatchedCopy", "concatenation"},
-    Family{"nll_loss", "loss"},
-    Family{"flash_fwd", "attention"},
-    Family{"flash_bwd", "backward pass of attention"},
-    Family{"fmha", "attention"},
-    Family{"_sdpa_", "attention"},
-    Family{"ncclDevKernel_", "collective"},
-    Family{"ncclKernel_", "collective"},
-    Family{"DeviceRadixSort", "radix sort"},
-    Family{"DeviceMergeSort", "merge sort"},
-    Family{"DeviceScan", "scan"},
-    Family{"DeviceReduce", "reduction"},
-    Family{"DeviceSelect", "selection"},
-    Family{"DeviceSegmented", "segmented reduction"},
-    Family{"thrust::", "element-wise"},
-    Family{"gemm", "matrix product"},
-    Family{"gemv", "product with a vector"},
-    Family{"_conv", "convolution"},
-    Family{"implicit_convolve", "convolution"},
-    Family{"cudnn::bn_", "norm"},
-    Family{"cupy_", "element-wise", Block::kOne},
-    Family{"triton_poi_fused", "fused element-wise"},
-    Family{"triton_red_fused", "fused reduction"},
-    Family{"triton_per_fused", "fused reduction"},
-};
 
 struct TypeWord {
   std::string_view word;
@@ -92,6 +40,7 @@ std::vector<std::int64_t> numbers_at(std::string_view text) {
     found.push_back(number);
     if (text.empty() || text.front() != ',') break;
     text.remove_prefix(1);
+    if (text.starts_with(' ')) text.remove_prefix(1);
   }
   return found;
 }
@@ -102,8 +51,8 @@ std::string_view functor_of(std::string_view arguments) {
   const std::size_t begin = arguments.find("at::native::");
   if (begin == std::string_view::npos) return {};
   std::string_view text = arguments.substr(begin + std::string_view("at::native::").size());
-  if (text.starts_with("(anonymous_namespace)::"))
-    text.remove_prefix(std::string_view("(anonymous_namespace)::").size());
+  for (const std::string_view anonymous : {"(anonymous_namespace)::", "(anonymous namespace)::"})
+    if (text.starts_with(anonymous)) text.remove_prefix(anonymous.size());
   return text.substr(0, text.find_first_of("<(,:>"));
 }
 
@@ -126,20 +75,20 @@ std::int64_t product(const std::array<std::int64_t, 3>& sides, std::int64_t most
 }
 
 // {least, most} elements of a block; zeros where the name does not tell.
-std::pair<std::int64_t, std::int64_t> elements_of_a_block(Block block,
+std::pair<std::int64_t, std::int64_t> elements_of_a_block(BlockElements block,
                                                           const std::vector<std::int64_t>& numbers,
                                                           std::int64_t threads) {
   switch (block) {
-    case Block::kThreadsTimesWork:
+    case BlockElements::kThreadsTimesWork:
       if (numbers.size() < 2) return {};
       return {numbers[0] * numbers[1], numbers[0] * numbers[1]};
-    case Block::kVectors:  // four numbers a thread in PyTorch 2.0, up to sixteen since
+    case BlockElements::kVectors:  // four numbers a thread in PyTorch 2.0, up to sixteen since
       return {4 * threads, std::max<std::int64_t>(8, numbers.empty() ? 8 : numbers[0]) * threads};
-    case Block::kFour:
+    case BlockElements::kFour:
       return {4 * threads, 4 * threads};
-    case Block::kOne:  // at least one in each block
+    case BlockElements::kOne:  // at least one in each block
       return {1, threads};
-    case Block::kUnknown:
+    case BlockElements::kUnknown:
       break;
   }
   return {};
@@ -148,25 +97,23 @@ std::pair<std::int64_t, std::int64_t> elements_of_a_block(Block block,
 }  // namespace
 
 std::optional<KnownByName> known_by_name(std::string_view name, const read::LaunchShape& launch) {
-  const auto* const family = std::find_if(
-      kFamilies.begin(), kFamilies.end(),
-      [&](const Family& each) { return name.find(each.word) != std::string_view::npos; });
-  if (family == kFamilies.end()) return std::nullopt;
+  const KernelFamily* const family = kernel_family(name);
+  if (family == nullptr) return std::nullopt;
   KnownByName known;
   known.operation = family->operation;
   const std::string_view arguments = name.substr(name.find(family->word) + family->word.size());
   const std::vector<std::int64_t> numbers = numbers_at(arguments);
   if (const std::string_view functor = functor_of(arguments);
-      !functor.empty() && family->block != Block::kUnknown)
+      !functor.empty() && family->block != BlockElements::kUnknown)
     known.operation.append(" ").append(functor);
   known.operands = operands_of(arguments);
-  if (family->block == Block::kVectors && !numbers.empty() && numbers[0] > 0) {
-    known.element_bytes = 16 / numbers[0];
-  } else {
-    const auto* const type = std::find_if(
-        kTypeWords.begin(), kTypeWords.end(),
-        [&](const auto& each) { return arguments.find(each.word) != std::string_view::npos; });
-    if (type != kTypeWords.end()) known.element_bytes = type->bytes;
+  const auto* const type = std::find_if(
+      kTypeWords.begin(), kTypeWords.end(),
+      [&](const auto& each) { return arguments.find(each.word) != std::string_view::npos; });
+  if (type != kTypeWords.end()) {
+    known.element_bytes = type->bytes;
+  } else if (family->block == BlockElements::kVectors && !numbers.empty() && numbers[0] > 0) {
+    known.element_bytes = 16 / numbers[0];  // vectors of 16 bytes
   }
   const std::int64_t blocks = product(launch.grid, kMostBlocks);
   const auto [least, most] =

@@ -48,6 +48,9 @@ struct Prediction {
       interval90;                // empty: the model has no error of its own
   std::string model;             // e.g. "roofline"
   std::string parameters;        // what it was fitted on; empty: it has no parameters
+  // What the best kernel that is known for the operation takes, or what no kernel can do without;
+  // empty: nothing better is known.
+  std::optional<Seconds> attainable;
   bool is_extrapolated = false;  // nothing was measured that is like the operation
   // How likely a measured time is; empty: not known.
   std::function<TailProbability(Seconds measured)> tail_probability;

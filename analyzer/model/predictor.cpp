@@ -59,8 +59,27 @@ std::optional<Prediction> Predictor::predict_with(const ModelEntry& entry,
   return std::nullopt;
 }
 
+const Families& Predictor::families_of(const read::Machine& machine) const {
+  if (const auto known = families_.find(machine.id); known != families_.end()) return known->second;
+  return families_.emplace(machine.id, Families(shipped_families(machine), machine)).first->second;
+}
+
 Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
+  Outcome any = predict_any_kernel(op, machine, kernel);
+  if (chosen_ != Models::kCalibrated || kernel.name.empty()) return any;
+  // Tables of convolutions and of data movement were measured with the kernels that are in use.
+  const bool is_fitted = any.prediction && any.prediction->interval90;
+  if (is_fitted && op_kind_from_name(op.kind) != OpKind::kGemm) return any;
+  auto of_family =
+      families_of(machine).predict(kernel.name, kernel.blocks, op, machine, any.prediction);
+  if (!of_family) return any;
+  if (any.prediction) of_family->attainable = any.prediction->time;
+  return {std::move(of_family), ""};
+}
+
+Outcome Predictor::predict_any_kernel(const read::Op& op, const read::Machine& machine,
+                                      const LaunchedKernel& kernel) const {
   const auto kind = op_kind_from_name(op.kind);
   if (chosen_ == Models::kCalibrated) {
     for (const ModelEntry& entry : all_models()) {

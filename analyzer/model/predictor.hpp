@@ -1,6 +1,7 @@
 // Which model predicts an operation: the best one that parameters are at hand for.
 #pragma once
 
+#include "model/families/families.hpp"
 #include "model/model.hpp"
 
 #include <map>
@@ -15,13 +16,17 @@ class Predictor {
  public:
   // kCalibrated: the models of the registry that answer the operation's kind, with the shipped
   // parameters of the machine or, with wider intervals, of one like it; the roofline where they
-  // have no answer.
+  // have no answer.  Where the kernel's name tells its family, what such a kernel takes.
   explicit Predictor(Models models) : chosen_(models) {}
 
   [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
                                 const LaunchedKernel& kernel = {}) const;
 
  private:
+  // What the operation takes, whichever kernel computes it.
+  [[nodiscard]] Outcome predict_any_kernel(const read::Op& op, const read::Machine& machine,
+                                           const LaunchedKernel& kernel) const;
+  [[nodiscard]] const Families& families_of(const read::Machine& machine) const;
   [[nodiscard]] std::optional<Prediction> predict_with(const ModelEntry& entry,
                                                        const Operation& operation) const;
   // Returns null where no parameters are shipped, or the machine lacks what the model has to know
@@ -33,6 +38,7 @@ class Predictor {
   // The models asked for so far, by model, machine and key.
   mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::unique_ptr<Model>>
       models_;
+  mutable std::map<std::string, Families> families_;  // by machine
 };
 
 }  // namespace inline_prof::model

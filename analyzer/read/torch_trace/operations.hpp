@@ -1,4 +1,4 @@
-// What an operator of PyTorch computes, from its recorded arguments.
+// Tells what an operator of PyTorch computes, from its recorded arguments.
 #pragma once
 
 #include "read/profile.hpp"
@@ -30,7 +30,7 @@ struct OperatorCall {
 // Members that are not there leave their part empty.
 [[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
 
-// What the kernel computes, as a kind and attributes (docs/operations.md).  Of kind "operator"
+// Returns what the kernel computes, as a kind and attributes (docs/operations.md).  Of kind "operator"
 // where the operator is not known, or its sizes were not recorded; empty without an operator.
 [[nodiscard]] Op operation_of(const OperatorCall& call, std::string_view kernel_name,
                               const LaunchShape& launch);

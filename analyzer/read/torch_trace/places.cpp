@@ -26,7 +26,7 @@ bool is_of_collective(std::string_view name) {
   return name.starts_with("nccl:") || name.starts_with("gloo:");
 }
 
-// What encloses a point of time on one thread, the outermost first.
+// Finds what encloses a point of time on one thread, the outermost first.
 class Enclosing {
  public:
   explicit Enclosing(const TraceEvents& trace) : trace_(trace) {}

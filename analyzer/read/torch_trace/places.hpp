@@ -1,4 +1,4 @@
-// Where in the program a piece of GPU work comes from: the operator that launched it, and the
+// Tells where in the program a piece of GPU work comes from: the operator that launched it, and the
 // layer.
 #pragma once
 

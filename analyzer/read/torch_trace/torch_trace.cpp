@@ -189,7 +189,7 @@ class Reader {
   }
 
  private:
-  // What makes works of different iterations the same event.
+  // Works of different iterations are the same event if they share this.
   struct Key {
     std::uint32_t layer;
     std::uint32_t name;
@@ -260,7 +260,7 @@ class Reader {
     return operation_of(operator_call(trace_.names.text(call->name), call->args), name, launch);
   }
 
-  // What most iterations do not have is no part of the usual one.
+  // Leaves out what most iterations do not have: it is no part of the usual one.
   void keep_usual_events(std::size_t iterations) {
     double left_out_ms = 0;
     std::size_t left_out = 0;

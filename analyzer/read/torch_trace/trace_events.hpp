@@ -27,7 +27,7 @@ class Names {
 
 enum class HostKind : std::uint8_t { kOperator, kAnnotation, kModule };
 
-// What the host did between two times: an operator, an annotation, or the call of a module.
+// A part of the host's time: an operator, an annotation, or the call of a module.
 struct HostEvent {
   double start_us = 0;
   double end_us = 0;
@@ -48,7 +48,7 @@ struct HostCall {
 
 enum class WorkKind : std::uint8_t { kKernel, kCopy, kFill };
 
-// What the GPU did.
+// A kernel, a copy or a fill.
 struct GpuWork {
   double start_us = 0;
   double duration_us = 0;

@@ -42,7 +42,7 @@ std::string kernel(const std::string& name, double start, double length, int cor
 Profile read_trace_text(const std::string& text) {
   return torch_trace::read(text, "t.json");
 }
-std::string complaint_about(const std::string& text) {
+std::string refusal_of_trace(const std::string& text) {
   return test::complaint([&] { return read_trace_text(text); });
 }
 
@@ -269,16 +269,16 @@ TEST(TorchTrace, ThatIsCutOffIsReadAsFarAsItGoes) {
 }
 
 TEST(TorchTrace, ThatCannotBeUsedIsRefusedWithAReason) {
-  EXPECT_EQ(complaint_about(R"({"schemaVersion": 1})"),
+  EXPECT_EQ(refusal_of_trace(R"({"schemaVersion": 1})"),
             "t.json: no \"traceEvents\": expected a trace of torch.profiler");
-  EXPECT_EQ(complaint_about(trace_of({host("cpu_op", "aten::add", 1, 2)})),
+  EXPECT_EQ(refusal_of_trace(trace_of({host("cpu_op", "aten::add", 1, 2)})),
             "t.json: holds no kernel: expected a trace with ProfilerActivity.CUDA");
-  EXPECT_EQ(
-      complaint_about(trace_of({host("hip_runtime", "hipLaunchKernel", 1, 2, R"("correlation": 1)"),
-                                kernel("k", 2, 1, 1)})),
-      "t.json: recorded on an AMD GPU; expected one of NVIDIA's, for whose kernels there are "
-      "models");
-  EXPECT_NE(complaint_about(R"({"traceEvents": [nonsense)").find("expected the JSON of a trace"),
+  EXPECT_EQ(refusal_of_trace(
+                trace_of({host("hip_runtime", "hipLaunchKernel", 1, 2, R"("correlation": 1)"),
+                          kernel("k", 2, 1, 1)})),
+            "t.json: recorded on an AMD GPU; expected one of NVIDIA's, for whose kernels there are "
+            "models");
+  EXPECT_NE(refusal_of_trace(R"({"traceEvents": [nonsense)").find("expected the JSON of a trace"),
             std::string::npos);
 }
 

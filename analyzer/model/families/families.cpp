@@ -1,0 +1,378 @@
+#include "model/families/families.hpp"
+
+#include "model/roofline.hpp"
+#include "model/shipped_parameters.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kUsualClockMhz = 1500;  // of a machine file without one
+constexpr double kInterval90 = 1.645;    // standard deviations of a normal distribution
+
+// Walks over the elements beside the one that every kernel makes: a softmax of long rows finds the
+// largest element, then the sum, then writes.
+double passes(std::string_view family) {
+  return family == "softmax_block" ? 2.0 : 1.0;
+}
+
+double integer(const read::Op& op, std::string_view name, double otherwise = 0) {
+  const auto value = op.get<std::int64_t>(name);
+  return value ? static_cast<double>(*value) : otherwise;
+}
+
+double rounded_up(double value, double step) {
+  return std::ceil(value / step) * step;
+}
+
+// Attention works on tiles of 128 queries and 128 keys, and computes each that it touches.
+double padded_attention_flops(const read::Op& op) {
+  constexpr double tile = 128;
+  const double queries = rounded_up(integer(op, "q_len"), tile),
+               keys = rounded_up(integer(op, "kv_len"), tile);
+  const double steps = keys / tile;
+  const bool is_causal =
+      op.get<bool>("causal").value_or(op.get<std::int64_t>("causal").value_or(0) != 0);
+  const double part = is_causal && steps > 0 ? (steps + 1) / (2 * steps) : 1;
+  const double products = op.get<std::string>("pass") == "backward" ? 5 : 2;
+  return products * 2 * integer(op, "batch") * integer(op, "heads") * queries * keys *
+         integer(op, "head_dim") * part;
+}
+
+// Tensor cores read channels in vectors of 16 bytes: three channels of an image cost eight.
+double padded_convolution_flops(const read::Op& op, double flops) {
+  const auto type = op.get<std::string>("type");
+  const auto bytes = type ? number_type_bytes(*type) : std::nullopt;
+  const double channels = integer(op, "c");
+  if (!bytes || channels < 1) return flops;
+  return flops * rounded_up(channels, 16 / *bytes) / channels;
+}
+
+std::string_view peak_type(const read::Op& op) {
+  const auto type = op.get<std::string>("type");
+  if (op.get<std::string>("compute_type") == "tf32") return "tf32";
+  if (type == "bf16") return "bf16";
+  if (type == "f16") return "f16";
+  if (type == "f8e4m3" || type == "f8e5m2") return "f8";
+  return type == "f32" ? "f32" : "";
+}
+
+std::optional<double> peak_us(double flops, const read::Op& op, const read::Machine& machine) {
+  const auto peak = machine.peak_tflops.find(std::string(peak_type(op)));
+  if (peak == machine.peak_tflops.end() || flops <= 0) return std::nullopt;
+  return flops / (peak->second * 1e6);
+}
+
+// Elements that a movement walks over.  What the operation does not say follows from its bytes, as
+// if each element had two.
+double elements_of(const read::Op& op, double bytes) {
+  const double rows = integer(op, "rows"), columns = integer(op, "cols");
+  if (rows > 0 && columns > 0) return rows * columns;
+  return integer(op, "elements", bytes / 4);
+}
+
+}  // namespace
+
+std::optional<FamilyWork> family_work(const KernelFamily& family, const read::Op& op,
+                                      const read::Machine& machine, double blocks,
+                                      const std::optional<Prediction>& base) {
+  const auto kind = op_kind_from_name(op.kind);
+  const OpWork all = work_of(op);
+  if (!kind || !all.reason.empty()) return std::nullopt;
+  FamilyWork work;
+  work.form = family.form;
+  work.bytes = all.traffic.value;
+  work.blocks = blocks;
+  switch (family.form) {
+    case FamilyForm::kNone:
+      return std::nullopt;
+    case FamilyForm::kMovement:
+      if (kind != OpKind::kMemory && kind != OpKind::kNorm && kind != OpKind::kSoftmax)
+        return std::nullopt;
+      work.elements = passes(family.name) * elements_of(op, work.bytes);
+      return work;
+    case FamilyForm::kProduct:
+      if (kind != OpKind::kGemm || !base) return std::nullopt;
+      work.base_us = in_microseconds(base->time);
+      if (const double l2_bytes = machine.l2_mb.value_or(0) * 1e6; work.bytes < l2_bytes)
+        work.cold_bytes = work.bytes * (1 - work.bytes / l2_bytes);
+      return work;
+    case FamilyForm::kTiles: {
+      if (kind != OpKind::kAttention && kind != OpKind::kConv) return std::nullopt;
+      const double flops = kind == OpKind::kAttention
+                               ? padded_attention_flops(op)
+                               : padded_convolution_flops(op, all.flops.value);
+      const auto us = peak_us(flops, op, machine);
+      if (!us) return std::nullopt;
+      work.peak_us = *us;
+      return work;
+    }
+  }
+  return std::nullopt;
+}
+
+double family_time_us(const FamilyWork& work, const FamilyParameters& parameters,
+                      const read::Machine& machine) {
+  const double bytes_per_us = machine.memory_gb_per_s * 1e3;
+  switch (work.form) {
+    case FamilyForm::kNone:
+      break;
+    case FamilyForm::kMovement: {
+      const double clock_mhz = machine.boost_clock_mhz.value_or(kUsualClockMhz);
+      const double elements_per_us =
+          parameters.elements_per_clock *
+          static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1)) * clock_mhz;
+      return parameters.launch_us + std::max(work.bytes / (parameters.share * bytes_per_us),
+                                             work.elements / elements_per_us);
+    }
+    case FamilyForm::kProduct:
+      // The tables repeat one product, which then finds its operands in L2; a step does not.
+      return parameters.launch_us + work.base_us / parameters.share +
+             work.cold_bytes / bytes_per_us;
+    case FamilyForm::kTiles: {
+      const auto units = static_cast<double>(machine.sm_count);
+      const double idle_units = work.blocks > 0 ? std::max(1.0, units / work.blocks) : 1.0;
+      return parameters.launch_us + work.peak_us / parameters.share * idle_units;
+    }
+  }
+  return 0;
+}
+
+Families::Families(const read::Parameters& parameters, const read::Machine& machine)
+    : parameters_(family_parameters(parameters)), trained_machine_(parameters.machine) {
+  // Elements and launches of another architecture: a few per cent more than what is seen between
+  // traces of one (docs/models/families.md).
+  if (trained_machine_ != machine.id) transfer_sigma_ = 0.15;
+}
+
+const FamilyParameters* Families::parameters_of(std::string_view family) const {
+  const auto found = parameters_.find(family);
+  return found == parameters_.end() ? nullptr : &found->second;
+}
+
+std::optional<Prediction> Families::predict(std::string_view kernel_name, double blocks,
+                                            const read::Op& op, const read::Machine& machine,
+                                            const std::optional<Prediction>& base) const {
+  const KernelFamily* const family = kernel_family(kernel_name);
+  if (family == nullptr) return std::nullopt;
+  const FamilyParameters* const parameters = parameters_of(family->name);
+  const auto work = family_work(*family, op, machine, blocks, base);
+  if (parameters == nullptr || !work) return std::nullopt;
+  const double time_us = family_time_us(*work, *parameters, machine);
+  if (!std::isfinite(time_us) || time_us <= 0) return std::nullopt;
+  double sigma = std::hypot(parameters->sigma, transfer_sigma_);
+  if (base && base->interval90 && work->form == FamilyForm::kProduct) {
+    const double base_sigma =
+        std::log(base->interval90->second.value / base->interval90->first.value) /
+        (2 * kInterval90);
+    if (std::isfinite(base_sigma)) sigma = std::hypot(sigma, base_sigma);
+  }
+  Prediction prediction;
+  prediction.time = microseconds(time_us);
+  prediction.interval90 = {microseconds(time_us * std::exp(-kInterval90 * sigma)),
+                           microseconds(time_us * std::exp(kInterval90 * sigma))};
+  prediction.model = "family " + std::string(family->name);
+  prediction.parameters = trained_machine_;
+  prediction.bound = 2 * parameters->launch_us > time_us          ? Bound::kLaunch
+                     : work->form == FamilyForm::kMovement        ? Bound::kMemory
+                     : work->form == FamilyForm::kProduct && base ? base->bound
+                                                                  : Bound::kCompute;
+  prediction.is_extrapolated = parameters->rows == 0 && family->form == FamilyForm::kProduct;
+  return prediction;
+}
+
+std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
+  struct Usual {
+    std::string_view family;
+    double launch_us, share, elements_per_clock, sigma;
+  };
+  // Launch: about 1.6 us of a kernel that moves its data in vectors, 2 to 4 of those with more to
+  // set up. Elements a clock: 1.3 of each multiprocessor where each is addressed by itself,
+  // over 2.5 in vectors.
+  static constexpr std::array<Usual, 36> kUsual{{
+      {"vectorized", 1.6, 0.95, 3.0, 0.12},
+      {"unrolled", 2.4, 0.65, 2.5, 0.2},
+      {"strided", 2.4, 0.75, 1.35, 0.22},
+      {"indexing", 2.8, 0.5, 0.8, 0.35},
+      {"lists", 3.0, 0.8, 2.0, 0.25},
+      {"reduction", 3.2, 0.8, 2.5, 0.3},
+      {"softmax_warp", 2.0, 0.55, 1.5, 0.3},
+      {"softmax_block", 3.0, 0.8, 1.35, 0.25},
+      {"norm", 3.0, 0.7, 1.3, 0.2},
+      {"norm_vectorized", 2.5, 0.8, 3.0, 0.3},
+      {"norm_weights", 4.0, 0.5, 1.3, 0.4},
+      {"cat", 3.3, 0.4, 0.85, 0.3},
+      {"cat_vectorized", 3.0, 0.7, 2.0, 0.3},
+      {"gather", 2.9, 0.5, 0.8, 0.3},
+      {"scatter", 3.5, 0.35, 0.5, 0.5},
+      {"transpose", 2.0, 0.4, 0.75, 0.5},
+      {"loss", 2.5, 0.5, 1.0, 0.4},
+      {"fused", 2.0, 0.85, 2.5, 0.25},
+      {"fused_reduction", 2.5, 0.75, 2.5, 0.3},
+      {"attention_flash2", 2.0, 0.16, 1, 0.3},
+      {"attention_flash3", 3.0, 0.4, 1, 0.4},
+      {"attention_fmha", 4.0, 0.3, 1, 0.4},
+      {"attention_cudnn", 3.0, 0.4, 1, 0.4},
+      {"attention_backward", 4.0, 0.2, 1, 0.4},
+      {"convolution", 3.0, 0.12, 1, 0.5},
+      {"product_align1", 2.0, 0.42, 1, 0.3},
+      {"product_align2", 2.0, 0.45, 1, 0.3},
+      {"product_align4", 2.0, 0.7, 1, 0.3},
+      {"product_wmma", 2.0, 1.0, 1, 0.3},
+      {"product_75", 2.0, 0.5, 1, 0.3},
+      {"product_80", 2.0, 1.0, 1, 0.2},
+      {"product_90", 2.0, 1.0, 1, 0.12},
+      {"product_nvjet", 0.8, 1.0, 1, 0.12},
+      {"product_vector", 1.5, 1.0, 1, 0.25},
+      {"product_simt", 2.0, 0.8, 1, 0.3},
+      {"product", 1.5, 1.0, 1, 0.2},
+  }};
+  std::map<std::string, FamilyParameters, std::less<>> parameters;
+  for (const Usual& usual : kUsual) {
+    parameters[std::string(usual.family)] = {usual.launch_us, usual.share, usual.elements_per_clock,
+                                             usual.sigma, 0};
+  }
+  return parameters;
+}
+
+namespace {
+
+constexpr const char* kFamiliesMember = "families";
+constexpr std::array<std::pair<const char*, double FamilyParameters::*>, 4> kMembers{
+    {{"launch_us", &FamilyParameters::launch_us},
+     {"share", &FamilyParameters::share},
+     {"elements_per_clock", &FamilyParameters::elements_per_clock},
+     {"sigma", &FamilyParameters::sigma}}};
+
+double rounded(double value) {
+  const double scale = std::pow(10.0, 3 - std::floor(std::log10(value)));
+  return std::round(value * scale) / scale;
+}
+
+// The loss of one family's rows: squares of small errors of ln(time), lengths of large ones, so
+// that one odd kernel does not draw the others along.  Parameters stay near those that the fit
+// starts from.
+double loss(const std::vector<const FamilyRow*>& rows, const FamilyParameters& parameters,
+            const FamilyParameters& start, const read::Machine& machine) {
+  constexpr double small = 0.1;
+  // How far a family's parameters differ between GPUs and stacks, in logarithms.
+  constexpr std::array<double, 3> spread{0.35, 0.25, 0.35};
+  double sum = 0;
+  for (const FamilyRow* row : rows) {
+    const double error =
+        std::log(family_time_us(row->work, parameters, machine) / row->measured_us) / small;
+    sum += row->weight * 2 * (std::sqrt(1 + error * error) - 1);
+  }
+  for (std::size_t i = 0; i < spread.size(); ++i) {
+    const double moved =
+        std::log(parameters.*kMembers[i].second / (start.*kMembers[i].second)) / spread[i];
+    sum += moved * moved;
+  }
+  return sum;
+}
+
+FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
+                            const FamilyParameters& start, const read::Machine& machine) {
+  FamilyParameters best = start;
+  double least = loss(rows, best, start, machine);
+  // One parameter after the other, in steps that get smaller: three numbers need nothing cleverer.
+  for (double step = 0.3; step > 1e-4; step *= 0.7) {
+    bool is_better = true;
+    while (is_better) {
+      is_better = false;
+      for (std::size_t i = 0; i < 3; ++i) {
+        for (const double factor : {std::exp(step), std::exp(-step)}) {
+          FamilyParameters next = best;
+          next.*kMembers[i].second *= factor;
+          const double value = loss(rows, next, start, machine);
+          if (value >= least - 1e-12) continue;
+          best = next;
+          least = value;
+          is_better = true;
+        }
+      }
+    }
+  }
+  // The error that is left, beside what was known of such kernels before: as if that were two rows.
+  constexpr double rows_before = 2, between_traces = 0.05;
+  double squares = 0, count = 0;
+  for (const FamilyRow* row : rows) {
+    const double error = std::log(family_time_us(row->work, best, machine) / row->measured_us);
+    squares += row->weight * error * error;
+    count += row->weight;
+  }
+  best.sigma = std::hypot(
+      std::sqrt((start.sigma * start.sigma * rows_before + squares) / (rows_before + count)),
+      between_traces);
+  best.rows = static_cast<std::int64_t>(rows.size());
+  for (const auto& [name, member] : kMembers)
+    best.*member = rounded(best.*member);
+  return best;
+}
+
+}  // namespace
+
+std::map<std::string, FamilyParameters, std::less<>> fit_families(
+    const std::vector<FamilyRow>& rows,
+    const std::map<std::string, FamilyParameters, std::less<>>& start,
+    const read::Machine& machine) {
+  std::map<std::string, FamilyParameters, std::less<>> fitted = start;
+  std::map<std::string, std::vector<const FamilyRow*>> by_family;
+  for (const FamilyRow& row : rows) {
+    if (row.measured_us > 0 && start.contains(row.family)) by_family[row.family].push_back(&row);
+  }
+  for (const auto& [family, own] : by_family)
+    fitted[family] = fit_family(own, start.at(family), machine);
+  return fitted;
+}
+
+std::map<std::string, FamilyParameters, std::less<>> family_parameters(
+    const read::Parameters& parameters) {
+  auto families = usual_family_parameters();
+  const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
+  const read::TreeNode all =
+      read::TreeNode(document, parameters.label).member("parameters").member(kFamiliesMember);
+  all.each_member([&](std::string_view name, const read::TreeNode& family) {
+    FamilyParameters own;
+    for (const auto& [member, place] : kMembers) {
+      own.*place = family.member(member).number();
+      if (!(own.*place > 0)) family.member(member).fail("expected a number > 0");
+    }
+    own.rows = family.member("rows").integer();
+    families[std::string(name)] = own;
+  });
+  return families;
+}
+
+read::Parameters shipped_families(const read::Machine& machine) {
+  const std::string own =
+      shipped_set_for(kFamiliesMember, {.key = "", .type_of_relatives = "f16"}, machine);
+  // Most traces are of an H100.
+  return choose_parameters(own.empty() ? "families_h100-sxm5-80gb" : own, kFamiliesMember);
+}
+
+read::Parameters parameters_of_families(
+    const std::map<std::string, FamilyParameters, std::less<>>& families,
+    const std::string& machine_id) {
+  read::Parameters parameters;
+  parameters.model = kFamiliesMember;
+  parameters.machine = machine_id;
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [name, own] : families) {
+    if (own.rows == 0) continue;  // what was carried over is no measurement of this machine
+    nlohmann::json& family = all[name];
+    for (const auto& [member, place] : kMembers)
+      family[member] = own.*place;
+    family["rows"] = own.rows;
+    parameters.trained_rows += own.rows;
+  }
+  parameters.parameters[kFamiliesMember] = std::move(all);
+  return parameters;
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,95 @@
+// Times of kernels by family: launch, bytes, elements and flops of what this kind of kernel does,
+// with parameters for each GPU (docs/models/families.md).
+#pragma once
+
+#include "model/families/kernel_family.hpp"
+#include "model/prediction.hpp"
+#include "read/machine.hpp"
+#include "read/op.hpp"
+#include "read/parameters.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::model {
+
+// The parameters of one family on one GPU.  Shares are of the data sheet's rates, so that they carry over to
+// others.
+struct FamilyParameters {
+  double launch_us = 2.0;  // before the first byte, and behind the last one
+  double share = 0.8;      // of the memory's bandwidth, of the peak, or of the product's speed
+  double elements_per_clock = 1.3;  // of each multiprocessor; movement only
+  double sigma = 0.3;               // standard deviation of ln(measured / predicted)
+  std::int64_t rows = 0;            // that were fitted; 0: carried over
+};
+
+// The work of one kernel, as the forms need it.
+struct FamilyWork {
+  FamilyForm form = FamilyForm::kNone;
+  double bytes = 0;
+  double elements = 0;    // times the passes over them
+  double peak_us = 0;     // kTiles: the padded work at the peak of the whole GPU
+  double blocks = 0;      // of the grid; 0: not known
+  double base_us = 0;     // kProduct: what the product's model says
+  double cold_bytes = 0;  // kProduct: operands and result, if they would fit into L2
+};
+
+// Empty where the operation does not tell what the family's form needs.  `base` is the prediction
+// of the operation's own model, if there is one.
+[[nodiscard]] std::optional<FamilyWork> family_work(const KernelFamily& family, const read::Op& op,
+                                                    const read::Machine& machine, double blocks,
+                                                    const std::optional<Prediction>& base);
+
+[[nodiscard]] double family_time_us(const FamilyWork& work, const FamilyParameters& parameters,
+                                    const read::Machine& machine);
+
+class Families {
+ public:
+  explicit Families(const read::Parameters& parameters, const read::Machine& machine);
+
+  // The time that this kernel is expected to take.  Empty if its family is not known, or has no
+  // form.
+  [[nodiscard]] std::optional<Prediction> predict(std::string_view kernel_name, double blocks,
+                                                  const read::Op& op, const read::Machine& machine,
+                                                  const std::optional<Prediction>& base) const;
+
+  [[nodiscard]] const FamilyParameters* parameters_of(std::string_view family) const;
+  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
+
+ private:
+  std::map<std::string, FamilyParameters, std::less<>> parameters_;
+  std::string trained_machine_;
+  double transfer_sigma_ = 0;
+};
+
+// A measured row for the fit.
+struct FamilyRow {
+  std::string family;
+  FamilyWork work;
+  double measured_us = 0;
+  double weight = 1;  // how often it was measured
+};
+
+// Fits each family with rows, starting from `start` and staying near it where rows are few.  The
+// same rows always give the same parameters.
+[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> fit_families(
+    const std::vector<FamilyRow>& rows,
+    const std::map<std::string, FamilyParameters, std::less<>>& start,
+    const read::Machine& machine);
+
+[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> family_parameters(
+    const read::Parameters& parameters);
+[[nodiscard]] read::Parameters parameters_of_families(
+    const std::map<std::string, FamilyParameters, std::less<>>& families,
+    const std::string& machine_id);
+
+// The parameters that are shipped for the machine, else those of the GPU whose generation is
+// nearest.
+[[nodiscard]] read::Parameters shipped_families(const read::Machine& machine);
+
+// The families' values where no measurement tells: how such kernels work, on any GPU.
+[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters();
+
+}  // namespace inline_prof::model

@@ -1,0 +1,42 @@
+// Kernel families: what a kernel's name tells about how it works.  The one table of kernel names,
+// for predictions, for reports and for what is said about kernels without an operation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace inline_prof::model {
+
+// How a family's time follows from its work (docs/models/families.md).
+enum class FamilyForm : std::uint8_t {
+  kNone,      // nothing is known but the name
+  kMovement,  // bytes, or elements, whichever takes longer
+  kProduct,   // the product's model, and what this generation of kernels adds to it
+  kTiles,     // flops by tiles: attention, convolutions
+};
+
+// How many elements a block of the grid works on.
+enum class BlockElements : std::uint8_t {
+  kUnknown,
+  kThreadsTimesWork,  // PyTorch's elementwise_kernel<threads, work per thread, ...>
+  kVectors,           // vectorized_elementwise_kernel<n, ...>: n numbers make 16 bytes
+  kFour,              // four for each thread
+  kOne,               // at most one for each thread and turn
+};
+
+struct KernelFamily {
+  std::string_view word;       // in the kernel's name; the first row that fits counts
+  std::string_view name;       // of the family: several words may share one
+  std::string_view operation;  // in words for readers
+  FamilyForm form = FamilyForm::kNone;
+  BlockElements block = BlockElements::kUnknown;
+  std::string_view remedy = {};  // what makes such a kernel faster; empty: nothing does
+};
+
+[[nodiscard]] std::span<const KernelFamily> kernel_families();
+
+// Null if no word of the table is in the name.
+[[nodiscard]] const KernelFamily* kernel_family(std::string_view kernel_name);
+
+}  // namespace inline_prof::model

@@ -1,0 +1,208 @@
+#include "model/families/families.hpp"
+
+#include "model/machines.hpp"
+#include "model/predictor.hpp"
+#include "read/read_profile.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+using FamilyMap = std::map<std::string, FamilyParameters, std::less<>>;
+
+struct NameCase {
+  const char* kernel;
+  const char* family;
+};
+
+class KernelNames : public testing::TestWithParam<NameCase> {};
+
+TEST_P(KernelNames, TellTheFamily) {
+  const KernelFamily* const family = kernel_family(GetParam().kernel);
+  ASSERT_NE(family, nullptr);
+  EXPECT_EQ(family->name, GetParam().family);
+}
+
+// Names as traces of real GPUs have them (tests/data/real_traces), cut short.
+INSTANTIATE_TEST_SUITE_P(
+    OfRealTraces, KernelNames,
+    testing::Values(
+        NameCase{"void at::native::vectorized_elementwise_kernel<4, "
+                 "at::native::CUDAFunctor_add<c10::BFloat16>>",
+                 "vectorized"},
+        NameCase{
+            "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<>>",
+            "strided"},
+        NameCase{"void at::native::(anonymous namespace)::CatArrayBatchedCopy<OpaqueType<2u>>",
+                 "cat"},
+        NameCase{"void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16>",
+                 "softmax_block"},
+        NameCase{"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>",
+                 "product_align1"},
+        NameCase{"void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>",
+                 "product_simt"},
+        NameCase{
+            "void "
+            "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_64x6_tn_align8>",
+            "product_80"},
+        NameCase{"void "
+                 "cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_"
+                 "256x64_32x4_nhwc_align8>",
+                 "convolution"},
+        NameCase{"nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT", "product_nvjet"},
+        NameCase{"void pytorch_flash::flash_fwd_kernel<>", "attention_flash2"},
+        NameCase{"void flash::compute_attn_ws<>", "attention_flash3"},
+        NameCase{"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausal", "attention_fmha"},
+        NameCase{"bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2", "experts"},
+        NameCase{"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>",
+                 "symmetric_memory"},
+        NameCase{
+            "void "
+            "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>",
+            "embedding_backward"},
+        NameCase{"ampere_sgemm_128x128_tn", "product_simt"}),
+    [](const auto& each) { return fmt::format("{}_{}", each.index, each.param.family); });
+
+TEST(KernelFamilies, WithAFormHaveUsualParameters) {
+  const FamilyMap usual = usual_family_parameters();
+  for (const KernelFamily& family : kernel_families()) {
+    EXPECT_EQ(usual.contains(family.name), family.form != FamilyForm::kNone) << family.word;
+  }
+}
+
+read::Machine family_gpu() {
+  read::Machine machine;
+  machine.id = "test";
+  machine.sm_count = 100;
+  machine.boost_clock_mhz = 1000;
+  machine.memory_gb_per_s = 1000;
+  machine.l2_mb = 50;
+  machine.peak_tflops = {{"bf16", 100}};
+  return machine;
+}
+
+TEST(FamilyTimes, FollowTheirForm) {
+  const FamilyParameters parameters{.launch_us = 2, .share = 0.5, .elements_per_clock = 1};
+  const read::Machine gpu = family_gpu();
+  EXPECT_DOUBLE_EQ(
+      family_time_us({.form = FamilyForm::kMovement, .bytes = 1e6, .elements = 1}, parameters, gpu),
+      2 + 2)
+      << "1 MB at half of 1 TB/s";
+  EXPECT_DOUBLE_EQ(
+      family_time_us({.form = FamilyForm::kMovement, .bytes = 1, .elements = 1e6}, parameters, gpu),
+      2 + 10)
+      << "a million elements, 100 a clock of 1 ns";
+  EXPECT_DOUBLE_EQ(family_time_us({.form = FamilyForm::kProduct, .base_us = 7, .cold_bytes = 1e6},
+                                  parameters, gpu),
+                   2 + 14 + 1);
+  EXPECT_DOUBLE_EQ(
+      family_time_us({.form = FamilyForm::kTiles, .peak_us = 3, .blocks = 50}, parameters, gpu),
+      2 + 12)
+      << "half of the multiprocessors are idle";
+}
+
+TEST(FamilyWork, CountsWhatTheKernelComputesBesideTheOperation) {
+  read::Op image{"conv",
+                 "",
+                 {{"n", std::int64_t{1}},
+                  {"c", std::int64_t{3}},
+                  {"h", std::int64_t{8}},
+                  {"w", std::int64_t{8}},
+                  {"k", std::int64_t{4}},
+                  {"r", std::int64_t{1}},
+                  {"s", std::int64_t{1}},
+                  {"type", std::string("bf16")}}};
+  const KernelFamily& convolution = *kernel_family("fprop");
+  const double padded = family_work(convolution, image, family_gpu(), 1, {})->peak_us;
+  image.attributes[1].second = std::int64_t{8};
+  EXPECT_DOUBLE_EQ(family_work(convolution, image, family_gpu(), 1, {})->peak_us, padded)
+      << "three channels cost as much as eight";
+  EXPECT_FALSE(family_work(*kernel_family("nvjet_"), image, family_gpu(), 1, {})) << "no product";
+}
+
+// A kernel of a trace beside what its own model says; equal ones together.
+struct Measured {
+  std::string family;
+  FamilyWork work;
+  double us = 0;
+  double calls = 0;
+};
+
+std::vector<Measured> measured_in(const std::string& trace, const read::Machine& gpu) {
+  const Predictor predictor(Models::kCalibrated);
+  const auto file =
+      std::filesystem::path(INLINE_PROF_TEST_DATA) / "real_traces" / (trace + ".json.gz");
+  std::map<std::string, Measured> rows;
+  for (const read::Event& event : read::read_profile(file).events) {
+    const KernelFamily* const family = kernel_family(event.name);
+    if (family == nullptr || !event.op) continue;
+    double blocks = 1;
+    for (const std::int64_t side : event.launch.grid)
+      blocks *= static_cast<double>(side);
+    const auto base = predictor.predict(*event.op, gpu, {"", 0}).prediction;
+    const auto work = family_work(*family, *event.op, gpu, blocks, base);
+    if (!work) continue;
+    Measured& row = rows[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
+    row.family = family->name;
+    row.work = *work;
+    row.us += event.measured_ms[0] * 1e3;
+    row.calls += 1;
+  }
+  std::vector<Measured> list;
+  for (auto& [name, row] : rows) {
+    row.us /= row.calls;
+    list.push_back(row);
+  }
+  return list;
+}
+
+// Each trace of an H100 as the other three predict it: nothing of it is in the fit.
+TEST(Families, PredictATraceFromOthers) {
+  const auto machines = builtin_machines();
+  const read::Machine gpu = choose_machine("h100-sxm5-80gb", machines);
+  const std::vector<std::string> names{"h100_falconsai_vit", "h100_qwen1.5_0.5b",
+                                       "h100_timesformer", "h100_bert_small"};
+  std::map<std::string, std::vector<Measured>> traces;
+  for (const std::string& name : names)
+    traces[name] = measured_in(name, gpu);
+  for (const std::string& left_out : names) {
+    std::vector<FamilyRow> rows;
+    for (const auto& [name, own] : traces) {
+      if (name == left_out) continue;
+      for (const Measured& row : own)
+        rows.push_back({row.family, row.work, row.us, std::sqrt(row.calls)});
+    }
+    const FamilyMap fitted = fit_families(rows, usual_family_parameters(), gpu);
+    EXPECT_EQ(fit_families(rows, usual_family_parameters(), gpu).at("strided").share,
+              fitted.at("strided").share)
+        << "the same rows, the same parameters";
+    double measured_us = 0, predicted_us = 0, error_us = 0, inside_us = 0;
+    for (const Measured& row : traces[left_out]) {
+      const FamilyParameters& parameters = fitted.at(row.family);
+      const double us = family_time_us(row.work, parameters, gpu);
+      measured_us += row.calls * row.us;
+      predicted_us += row.calls * us;
+      error_us += row.calls * std::abs(us - row.us);
+      if (std::abs(std::log(us / row.us)) <= 1.645 * parameters.sigma)
+        inside_us += row.calls * row.us;
+    }
+    fmt::print("{}: predicted / measured {:.2f}, error {:.0f} %, inside {:.0f} %\n", left_out,
+               predicted_us / measured_us, 100 * error_us / measured_us,
+               100 * inside_us / measured_us);
+    EXPECT_NEAR(predicted_us / measured_us, 1, 0.08) << left_out;
+    EXPECT_LE(error_us / measured_us, 0.12) << left_out;
+    EXPECT_GE(inside_us / measured_us, 0.85) << left_out;
+  }
+}
+
+}  // namespace
+}  // namespace inline_prof::model
