@@ -27,5 +27,5 @@ set(BUILD_TESTING OFF CACHE BOOL "" FORCE)
 set(WITH_GTEST OFF CACHE BOOL "" FORCE)
 add_subdirectory(${INLINE_PROF_LIBRARY_SOURCES}/zlib-ng ${CMAKE_BINARY_DIR}/zlib-ng EXCLUDE_FROM_ALL)
 if(NOT TARGET ZLIB::ZLIB)
-  add_library(ZLIB::ZLIB ALIAS zlib)
+  add_library(ZLIB::ZLIB ALIAS zlib-ng)  # `zlib` is an alias itself
 endif()
