@@ -17,6 +17,8 @@ class Overhead {
 
   // Remembers the targets of an armed iteration, which are armed again.
   void note_armed(const std::vector<std::size_t>& targets);
+  // Also while the overhead is measured, whose armed iterations are like this one.
+  void note_everything_armed() { armed_lately_.assign(1, {}); }
   void forget_armed() noexcept { armed_lately_.clear(); }
 
   // False if overhead is not to be measured, or there is nothing to arm.

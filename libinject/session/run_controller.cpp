@@ -81,8 +81,7 @@ void RunController::carry_out(const Choice& choice, std::int64_t iteration) {
     case Choice::Kind::kEverything:
       session_.arming.disarm();
       session_.one_shot.begin();
-      session_.overhead.forget_armed();
-      session_.overhead.note_armed({});
+      session_.overhead.note_everything_armed();
       break;
     case Choice::Kind::kNothing:
     case Choice::Kind::kOver:
