@@ -180,6 +180,19 @@ Json worth_fixing_json(const join::Analysis& analysis) {
   return json;
 }
 
+Json could_be_faster_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::Improvement& each : analysis.could_be_faster) {
+    json.push_back({{"layers", each.layers},
+                    {"operation", each.operation},
+                    {"rows", each.rows},
+                    {"measured_us", each.measured_us},
+                    {"attainable_us", each.attainable_us},
+                    {"remedy", each.remedy}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string json_report(const join::Analysis& analysis) {
@@ -221,6 +234,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["rows"] = rows_json(analysis.rows);
   json["merged_rows"] = rows_json(analysis.merged);
   json["worth_fixing"] = worth_fixing_json(analysis);
+  json["could_be_faster"] = could_be_faster_json(analysis);
   json["warnings"] = analysis.warnings;
   return document(json);
 }

@@ -2,6 +2,7 @@
 // report.  Times are microseconds; an empty value is not known, and the row says why.
 #pragma once
 
+#include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/overlap.hpp"
 #include "join/diagnose/rank_waits.hpp"
@@ -53,6 +54,7 @@ struct Analysis : Sources, UnmeasuredRows, IterationShares, LongestPathFindings,
   Placement placement;
   std::vector<Idle> idle;            // of the devices for which it is known
   std::vector<RankWait> rank_waits;  // of several files; they are times of rows, not idle
+  std::vector<Improvement> could_be_faster;
   std::optional<Overlap> overlap;    // if all parts of such a graph were measured
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;

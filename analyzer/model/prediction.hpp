@@ -51,6 +51,7 @@ struct Prediction {
   // What the best kernel that is known for the operation takes, or what no kernel can do without;
   // empty: nothing better is known.
   std::optional<Seconds> attainable;
+  std::string remedy;  // how to get there; empty: nothing is known
   bool is_extrapolated = false;  // nothing was measured that is like the operation
   // How likely a measured time is; empty: not known.
   std::function<TailProbability(Seconds measured)> tail_probability;

@@ -74,7 +74,6 @@ Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
   auto of_family =
       families_of(machine).predict(kernel.name, kernel.blocks, op, machine, any.prediction);
   if (!of_family) return any;
-  if (any.prediction) of_family->attainable = any.prediction->time;
   return {std::move(of_family), ""};
 }
 

@@ -162,6 +162,15 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   } else if (rows.largest_gain != nullptr) {
     steps.push_back(describe_gain(*rows.largest_gain));
   }
+  if (!analysis.could_be_faster.empty() && analysis.iteration.us) {
+    const join::Improvement& best = analysis.could_be_faster.front();
+    if (const double percent = 100 * best.saved_us() / *analysis.iteration.us;
+        percent >= kLargeRowPercent) {
+      steps.push_back(fmt::format("{:.1f} % could be saved at {} x {}: {}.", percent, best.rows,
+                                  readable_name(best.layers.empty() ? best.operation : best.layers),
+                                  best.remedy));
+    }
+  }
   if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
     steps.push_back("Name the GPU with --machine, so that there are predictions.");
   }

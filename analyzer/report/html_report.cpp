@@ -229,6 +229,17 @@ Json worth_fixing_json(const join::Analysis& analysis) {
   return json;
 }
 
+Json could_be_faster_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::Improvement& each : analysis.could_be_faster) {
+    const std::string where = each.layers.empty() ? "" : readable_name(each.layers) + " ";
+    json.push_back(
+        Json::array({fmt::format("{} x {}{}", each.rows, where, readable_name(each.operation)),
+                     number(each.saved_us()), number(each.measured_us), each.remedy}));
+  }
+  return json;
+}
+
 // The machines that the analysis names, comma-separated.
 Json machines_json(const join::Analysis& analysis, std::span<const read::Machine> machines) {
   Json json = Json::array();
@@ -305,6 +316,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["rows"] = rows_json(analysis, names);
   json["vendor"] = analysis.vendor;
   json["worth_fixing"] = worth_fixing_json(analysis);
+  json["could_be_faster"] = could_be_faster_json(analysis);
   json["tracks"] = tracks_json(analysis, names);
   json["names"] = names.take();
   // Names come from a file: bytes that are no UTF-8 are replaced.

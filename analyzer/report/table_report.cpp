@@ -136,6 +136,31 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
   }
 }
 
+// As with what is worth fixing, a few lines say where to begin.
+constexpr std::size_t kMostImprovements = 5;
+
+void write_could_be_faster(std::string& out, const join::Analysis& analysis, std::size_t width) {
+  if (analysis.could_be_faster.empty()) return;
+  out += "\ncould be faster: as fast as such kernels are, but others take less\n";
+  const std::size_t count = std::min(kMostImprovements, analysis.could_be_faster.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const join::Improvement& each = analysis.could_be_faster[i];
+    const std::string where = each.layers.empty() ? "" : readable_name(each.layers) + "  ";
+    fmt::format_to(
+        std::back_inserter(out), "{}\n",
+        shortened(fmt::format("{} x {}{}", each.rows, where, readable_name(each.operation)),
+                  width));
+    add_labelled(
+        out, "",
+        fmt::format("{:.2f} us of {:.2f} us: {}", each.saved_us(), each.measured_us, each.remedy),
+        width);
+  }
+  if (count < analysis.could_be_faster.size()) {
+    fmt::format_to(std::back_inserter(out), "and {} more, which save less\n",
+                   analysis.could_be_faster.size() - count);
+  }
+}
+
 // Sets the run beside the same operations alone on the GPU; the largest loss comes first.
 void write_isolated(std::string& out, const join::Analysis& analysis, std::size_t top,
                     std::size_t width) {
@@ -210,6 +235,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   }
   footnotes.write(out);
   write_worth_fixing(out, analysis, options.top, width);
+  write_could_be_faster(out, analysis, width);
   write_isolated(out, analysis, options.top, width);
   return out;
 }

@@ -54,6 +54,8 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
   row.bound = model::bound_name(prediction.bound);
   row.model = prediction.model;
   row.parameters = prediction.parameters;
+  if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
+  row.remedy = prediction.remedy;
   row.is_extrapolated = prediction.is_extrapolated;
   if (prediction.tail_probability && row.corrected_us) {
     const model::TailProbability tail_probability =

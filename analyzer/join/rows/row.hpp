@@ -73,6 +73,9 @@ struct Row {
   std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
+  // What the best kernel that is known for the operation takes, and how to get there.
+  std::optional<double> attainable_us;
+  SharedText remedy;
   std::optional<double> vendor_estimate_us;  // JoinOptions::peer
   bool is_sum_of_children = false;           // the prediction; such rows stay out of the errors
   bool is_extrapolated = false;  // nothing was measured that is like this row's operation

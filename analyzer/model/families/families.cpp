@@ -5,6 +5,8 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -74,6 +76,32 @@ double elements_of(const read::Op& op, double bytes) {
   const double rows = integer(op, "rows"), columns = integer(op, "cols");
   if (rows > 0 && columns > 0) return rows * columns;
   return integer(op, "elements", bytes / 4);
+}
+
+}  // namespace
+
+namespace {
+
+// Names the sizes that are not aligned, and what they would have to be.
+std::string padding_of(const read::Op& op) {
+  const auto type = op.get<std::string>("a_type");
+  const auto bytes = type ? number_type_bytes(*type) : std::nullopt;
+  if (!bytes) return {};
+  const double vector = 16 / *bytes;
+  std::string text;
+  for (const char* const name : {"n", "k", "m"}) {
+    const double size = integer(op, name), padded = rounded_up(size, vector);
+    // Rows of A and B have k or n elements; m counts rows only where A is transposed.
+    if (size < 1 || padded == size || (name[0] == 'm' && !op.get<bool>("trans_a").value_or(false)))
+      continue;
+    text += fmt::format("{}{} = {}: pad it to {}", text.empty() ? "" : ", ", name, size, padded);
+  }
+  return text.empty() ? text : fmt::format("rows are not aligned to 16 bytes; {}", text);
+}
+
+std::string remedy_of(const KernelFamily& family, const read::Op& op) {
+  if (family.name.starts_with("product_align")) return padding_of(op);
+  return std::string(family.remedy);
 }
 
 }  // namespace
@@ -155,6 +183,29 @@ const FamilyParameters* Families::parameters_of(std::string_view family) const {
   return found == parameters_.end() ? nullptr : &found->second;
 }
 
+std::optional<double> Families::attainable_us(const FamilyWork& work,
+                                              const read::Machine& machine) const {
+  std::optional<double> best_us;
+  const auto consider = [&](std::string_view family, FamilyWork of_best) {
+    const FamilyParameters* const parameters = parameters_of(family);
+    if (parameters == nullptr) return;
+    const double us = family_time_us(of_best, *parameters, machine);
+    if (!best_us || us < *best_us) best_us = us;
+  };
+  if (work.form == FamilyForm::kMovement) {
+    FamilyWork once = work;
+    once.elements = 0;  // in vectors, and in one pass
+    consider("vectorized", once);
+  }
+  if (work.form == FamilyForm::kProduct) {
+    for (const std::string_view family : {"product_80", "product_90", "product_nvjet"}) {
+      const FamilyParameters* const parameters = parameters_of(family);
+      if (parameters != nullptr && parameters->rows > 0) consider(family, work);
+    }
+  }
+  return best_us;
+}
+
 std::optional<Prediction> Families::predict(std::string_view kernel_name, double blocks,
                                             const read::Op& op, const read::Machine& machine,
                                             const std::optional<Prediction>& base) const {
@@ -178,6 +229,12 @@ std::optional<Prediction> Families::predict(std::string_view kernel_name, double
                            microseconds(time_us * std::exp(kInterval90 * sigma))};
   prediction.model = "family " + std::string(family->name);
   prediction.parameters = trained_machine_;
+  if (std::string remedy = remedy_of(*family, op); !remedy.empty()) {
+    if (const auto best_us = attainable_us(*work, machine); best_us && *best_us < time_us) {
+      prediction.attainable = microseconds(*best_us);
+      prediction.remedy = std::move(remedy);
+    }
+  }
   prediction.bound = 2 * parameters->launch_us > time_us          ? Bound::kLaunch
                      : work->form == FamilyForm::kMovement        ? Bound::kMemory
                      : work->form == FamilyForm::kProduct && base ? base->bound

@@ -15,8 +15,8 @@
 
 namespace inline_prof::model {
 
-// The parameters of one family on one GPU.  Shares are of the data sheet's rates, so that they carry over to
-// others.
+// The parameters of one family on one GPU.  Shares are of the data sheet's rates, so that they
+// carry over to others.
 struct FamilyParameters {
   double launch_us = 2.0;  // before the first byte, and behind the last one
   double share = 0.8;      // of the memory's bandwidth, of the peak, or of the product's speed
@@ -55,6 +55,9 @@ class Families {
                                                   const read::Op& op, const read::Machine& machine,
                                                   const std::optional<Prediction>& base) const;
 
+  // What the best family for such work takes; empty where nothing better is known.
+  [[nodiscard]] std::optional<double> attainable_us(const FamilyWork& work,
+                                                    const read::Machine& machine) const;
   [[nodiscard]] const FamilyParameters* parameters_of(std::string_view family) const;
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 

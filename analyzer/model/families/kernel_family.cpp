@@ -15,8 +15,6 @@ constexpr std::string_view kMakeContiguous =
     "elements are addressed one by one: make the tensors contiguous, or fuse the operators "
     "(torch.compile)";
 constexpr std::string_view kFuse = "fuse it with its neighbours (torch.compile)";
-constexpr std::string_view kAlign =
-    "rows are not aligned to 16 bytes: pad the sizes to a multiple of 8";
 constexpr std::string_view kOlderKernel = "a kernel of an older generation: take a newer cuBLAS";
 
 // Names as PyTorch 1.13 to 2.11, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention 2 and 3,
@@ -28,7 +26,7 @@ constexpr std::array kKernelFamilies{
     KernelFamily{"ncclDevKernel_", "nccl", "collective"},
     KernelFamily{"ncclKernel_", "nccl", "collective"},
     KernelFamily{"vectorized_elementwise_kernel<", "vectorized", "element-wise", kMovement,
-                 Block::kVectors, kFuse},
+                 Block::kVectors},
     KernelFamily{"unrolled_elementwise_kernel<", "unrolled", "element-wise", kMovement,
                  Block::kFour, kFuse},
     KernelFamily{"index_elementwise_kernel<", "indexing", "indexing", kMovement,
@@ -87,8 +85,7 @@ constexpr std::array kKernelFamilies{
     KernelFamily{"flash_bwd", "attention_backward", "backward pass of attention", kTiles},
     KernelFamily{"FlashAttnBwd", "attention_backward", "backward pass of attention", kTiles},
     KernelFamily{"fmha_cutlassB", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"flash_fwd", "attention_flash2", "attention", kTiles, Block::kUnknown,
-                 kOlderKernel},
+    KernelFamily{"flash_fwd", "attention_flash2", "attention", kTiles},
     KernelFamily{"flash::compute_attn", "attention_flash3", "attention", kTiles},
     KernelFamily{"FlashAttnFwd", "attention_flash3", "attention", kTiles},
     KernelFamily{"FlashAttn", "attention_flash3", "attention", kTiles},
@@ -118,9 +115,9 @@ constexpr std::array kKernelFamilies{
     // before both.
     KernelFamily{"simt_sgemm", "product_simt", "matrix product", kProduct},
     KernelFamily{"align16", "product", "matrix product", kProduct},
-    KernelFamily{"align1", "product_align1", "matrix product", kProduct, Block::kUnknown, kAlign},
-    KernelFamily{"align2", "product_align2", "matrix product", kProduct, Block::kUnknown, kAlign},
-    KernelFamily{"align4", "product_align4", "matrix product", kProduct, Block::kUnknown, kAlign},
+    KernelFamily{"align1", "product_align1", "matrix product", kProduct},
+    KernelFamily{"align2", "product_align2", "matrix product", kProduct},
+    KernelFamily{"align4", "product_align4", "matrix product", kProduct},
     KernelFamily{"cutlass_80_wmma", "product_wmma", "matrix product", kProduct, Block::kUnknown,
                  kOlderKernel},
     KernelFamily{"cutlass_7", "product_75", "matrix product", kProduct, Block::kUnknown,

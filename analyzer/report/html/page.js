@@ -180,6 +180,16 @@ function showWorthFixing(layers) {
   }
 }
 
+// Operations that another kernel would do in less time.
+function showCouldBeFaster() {
+  if (data.could_be_faster.length === 0) return;
+  byId('faster').hidden = false;
+  for (const [what, saved, measured, remedy] of data.could_be_faster.slice(0, kMostWorthFixing)) {
+    byId('faster-list').append(element('li', {}, element('b', {}, what), ' ' + microseconds(saved) + ' us of ' +
+        microseconds(measured) + ' us: ' + remedy));
+  }
+}
+
 function showSections() {
   for (const section of document.querySelectorAll('section[data-title]')) {
     if (section.hidden) continue;
@@ -1013,6 +1023,7 @@ function start() {
   showShares();
   const layers = new LayerTable();
   showWorthFixing(layers);
+  showCouldBeFaster();
   let timeline = null;
   if (charts) {
     if (data.tracks.length > 0) timeline = new Timeline(layers);

@@ -129,6 +129,35 @@ TEST(FamilyWork, CountsWhatTheKernelComputesBesideTheOperation) {
   EXPECT_FALSE(family_work(*kernel_family("nvjet_"), image, family_gpu(), 1, {})) << "no product";
 }
 
+read::Op product(std::int64_t n, const char* type) {
+  return {"gemm",
+          "",
+          {{"m", std::int64_t{100}},
+           {"n", n},
+           {"k", std::int64_t{64}},
+           {"a_type", std::string(type)},
+           {"b_type", std::string(type)},
+           {"c_type", std::string(type)}}};
+}
+
+TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
+  const auto machines = builtin_machines();
+  const read::Machine gpu = choose_machine("h100-sxm5-80gb", machines);
+  const Predictor predictor(Models::kCalibrated);
+  const LaunchedKernel unaligned{
+      "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>", 24};
+  const Prediction slow = *predictor.predict(product(3137, "bf16"), gpu, unaligned).prediction;
+  EXPECT_LT(slow.attainable.value_or(slow.time).value, slow.time.value);
+  EXPECT_EQ(slow.remedy, "rows are not aligned to 16 bytes; n = 3137: pad it to 3144");
+  EXPECT_EQ(predictor.predict(product(3136, "bf16"), gpu, unaligned).prediction->remedy, "")
+      << "aligned sizes: padding would not help";
+  const LaunchedKernel aligned{"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", 24};
+  EXPECT_FALSE(predictor.predict(product(3136, "bf16"), gpu, aligned).prediction->attainable);
+  EXPECT_EQ(
+      Predictor(Models::kRoofline).predict(product(3137, "bf16"), gpu, unaligned).prediction->model,
+      "roofline");
+}
+
 // A kernel of a trace beside what its own model says; equal ones together.
 struct Measured {
   std::string family;

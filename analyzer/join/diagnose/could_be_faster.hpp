@@ -1,0 +1,29 @@
+// Operations that another kernel would do in less time, though the one that ran is as fast as such
+// kernels are: what an aligned, contiguous or newer one would take.
+#pragma once
+
+#include "join/rows/row.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+
+// Equal operations of equal layers together.  Times are those of all their calls in an iteration,
+// as means over devices.
+struct Improvement {
+  std::string layers;     // with * where they are numbered: "Block_*/Linear_*"
+  std::string operation;  // the operator, else the event
+  std::string remedy;
+  std::size_t rows = 0;  // of each device
+  double measured_us = 0;
+  double attainable_us = 0;
+
+  [[nodiscard]] double saved_us() const { return measured_us - attainable_us; }
+};
+
+// Returns those that save most first.
+[[nodiscard]] std::vector<Improvement> find_improvements(const std::vector<Row>& rows);
+
+}  // namespace inline_prof::join
