@@ -24,7 +24,7 @@ void require_times(const model::Timetable& table, std::size_t tasks) {
                   "a task begins before it ends");
     fuzz::require(table.end_us[i] <= table.iteration_us, "no task ends after the iteration");
   }
-  fuzz::require(works == 0 || !table.longest_path.empty(), "tasks have a longest path");
+  fuzz::require(tasks == 0 || !table.longest_path.empty(), "tasks have a longest path");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ set(prefix ${WORK_DIR}/root/usr)
 
 # Every file of the Python package, and nothing that Python has left beside it.
 file(GLOB_RECURSE sources RELATIVE ${PYTHON_SOURCE_DIR} ${PYTHON_SOURCE_DIR}/*)
-list(FILTER sources EXCLUDE REGEX "__pycache__|pyproject.toml")
+list(FILTER sources EXCLUDE REGEX "__pycache__|pyproject.toml|CMakeLists.txt")
 file(GLOB_RECURSE installed RELATIVE ${prefix}/${LIBDIR}/inline_prof/python
   ${prefix}/${LIBDIR}/inline_prof/python/*)
 list(SORT sources)
