@@ -1,4 +1,5 @@
 #include "base/prometheus.hpp"
+
 #include "export/formats.hpp"
 #include "join/layer_sums.hpp"
 

@@ -55,7 +55,7 @@ struct Analysis : Sources, UnmeasuredRows, IterationShares, LongestPathFindings,
   std::vector<Idle> idle;            // of the devices for which it is known
   std::vector<RankWait> rank_waits;  // of several files; they are times of rows, not idle
   std::vector<Improvement> could_be_faster;
-  std::optional<Overlap> overlap;    // if all parts of such a graph were measured
+  std::optional<Overlap> overlap;  // if all parts of such a graph were measured
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;
   std::vector<std::string> warnings;

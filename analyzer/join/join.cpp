@@ -1,8 +1,8 @@
 #include "join/join.hpp"
 
 #include "base/two_threads.hpp"
-#include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/belonging.hpp"
+#include "join/diagnose/could_be_faster.hpp"
 #include "join/predict/predict_rows.hpp"
 #include "join/readable.hpp"
 #include "read/input_error.hpp"

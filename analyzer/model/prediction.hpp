@@ -45,13 +45,13 @@ struct Prediction {
   Seconds time;
   Bound bound = Bound::kLaunch;
   std::optional<std::pair<Seconds, Seconds>>
-      interval90;                // empty: the model has no error of its own
-  std::string model;             // e.g. "roofline"
-  std::string parameters;        // what it was fitted on; empty: it has no parameters
+      interval90;          // empty: the model has no error of its own
+  std::string model;       // e.g. "roofline"
+  std::string parameters;  // what it was fitted on; empty: it has no parameters
   // What the best kernel that is known for the operation takes, or what no kernel can do without;
   // empty: nothing better is known.
   std::optional<Seconds> attainable;
-  std::string remedy;  // how to get there; empty: nothing is known
+  std::string remedy;            // how to get there; empty: nothing is known
   bool is_extrapolated = false;  // nothing was measured that is like the operation
   // How likely a measured time is; empty: not known.
   std::function<TailProbability(Seconds measured)> tail_probability;

@@ -253,8 +253,7 @@ ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept 
 }
 
 void ContextTimer::abandon(Pair& pair) noexcept {
-  if (ExclusiveUse* const use = std::exchange(pair.exclusive_use, nullptr))
-    end_exclusive_use(*use);
+  if (ExclusiveUse* const use = std::exchange(pair.exclusive_use, nullptr)) end_exclusive_use(*use);
   pair.extra.reset();
   // Without new events the ring has one pair less.
   if (pair.is_captured && !renew(pair)) return;

@@ -5,6 +5,7 @@
 #include "export/dataset.hpp"
 
 #include "base/command_line.hpp"
+#include "base/two_threads.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
@@ -12,7 +13,6 @@
 #include "join/diagnose/belonging.hpp"
 #include "join/join.hpp"
 #include "join/readable.hpp"
-#include "base/two_threads.hpp"
 #include "model/machines.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"

@@ -2,6 +2,7 @@
 #include "join/ranks/ranks.hpp"
 
 #include "base/command_line.hpp"
+#include "base/two_threads.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
@@ -11,7 +12,6 @@
 #include "export/formats.hpp"
 #include "join/predict/predict_rows.hpp"
 #include "join/readable.hpp"
-#include "base/two_threads.hpp"
 #include "model/machines.hpp"
 #include "model/units.hpp"
 #include "read/input_error.hpp"

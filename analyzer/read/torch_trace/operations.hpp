@@ -30,8 +30,9 @@ struct OperatorCall {
 // Members that are not there leave their part empty.
 [[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
 
-// Returns what the kernel computes, as a kind and attributes (docs/operations.md).  Of kind "operator"
-// where the operator is not known, or its sizes were not recorded; empty without an operator.
+// Returns what the kernel computes, as a kind and attributes (docs/operations.md).  Of kind
+// "operator" where the operator is not known, or its sizes were not recorded; empty without an
+// operator.
 [[nodiscard]] Op operation_of(const OperatorCall& call, std::string_view kernel_name,
                               const LaunchShape& launch);
 

@@ -1,5 +1,4 @@
 #include "export/formats.hpp"
-
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "read/read_profile.hpp"

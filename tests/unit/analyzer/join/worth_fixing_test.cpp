@@ -1,4 +1,5 @@
-// The time that the iteration saves if a row meets its prediction, on runs that can be followed by hand.
+// The time that the iteration saves if a row meets its prediction, on runs that can be followed by
+// hand.
 #include "join/join.hpp"
 #include "profile_builder.hpp"
 

@@ -1,5 +1,6 @@
-#include "read/file_text.hpp"
 #include "read/read_profile.hpp"
+
+#include "read/file_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
