@@ -41,7 +41,8 @@ void OperationInputs::add_size(std::string_view column, const read::Op& op,
 
 void OperationInputs::add_text(std::string_view column, const read::Op& op,
                                std::string_view attribute) {
-  if (auto text = op.get<std::string>(attribute)) add(column, *std::move(text));
+  // In place: GCC 12 warns of a moved std::variant's number, which a text does not have.
+  if (auto text = op.get<std::string>(attribute)) values.emplace_back(column, *std::move(text));
 }
 
 std::string setting(const ModelOptions& options, const std::string& name,
