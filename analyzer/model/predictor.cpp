@@ -68,9 +68,12 @@ Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
   Outcome any = predict_any_kernel(op, machine, kernel);
   if (chosen_ != Models::kCalibrated || kernel.name.empty()) return any;
-  // Tables of convolutions and of data movement were measured with the kernels that are in use.
-  const bool is_fitted = any.prediction && any.prediction->interval90;
-  if (is_fitted && op_kind_from_name(op.kind) != OpKind::kGemm) return any;
+  // Tables of convolutions, of data movement and of single precision were measured with the kernels
+  // that are in use; those of products on tensor cores with the newest ones alone.
+  const bool has_kernels_in_table =
+      op_kind_from_name(op.kind) != OpKind::kGemm ||
+      (op.get<std::string>("a_type") == "f32" && !op.find("compute_type"));
+  if (any.prediction && any.prediction->interval90 && has_kernels_in_table) return any;
   auto of_family =
       families_of(machine).predict(kernel.name, kernel.blocks, op, machine, any.prediction);
   if (!of_family) return any;

@@ -251,7 +251,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
   // Launch: about 1.6 us of a kernel that moves its data in vectors, 2 to 4 of those with more to
   // set up. Elements a clock: 1.3 of each multiprocessor where each is addressed by itself,
   // over 2.5 in vectors.
-  static constexpr std::array<Usual, 36> kUsual{{
+  static constexpr std::array<Usual, 36> rows{{
       {"vectorized", 1.6, 0.95, 3.0, 0.12},
       {"unrolled", 2.4, 0.65, 2.5, 0.2},
       {"strided", 2.4, 0.75, 1.35, 0.22},
@@ -290,7 +290,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       {"product", 1.5, 1.0, 1, 0.2},
   }};
   std::map<std::string, FamilyParameters, std::less<>> parameters;
-  for (const Usual& usual : kUsual) {
+  for (const Usual& usual : rows) {
     parameters[std::string(usual.family)] = {usual.launch_us, usual.share, usual.elements_per_clock,
                                              usual.sigma, 0};
   }
