@@ -138,7 +138,8 @@ void Command::add_flag(const std::string& names, bool& value, const std::string&
   app_->add_flag(names, value, help);
 }
 
-Option Command::add_text(const std::string& names, std::function<void(const std::string&)> take,
+Option Command::add_text(const std::string& names,
+                         const std::function<void(const std::string&)>& take,
                          const std::string& help) {
   return Option(app_->add_option_function<std::string>(names, take, help));
 }

@@ -81,7 +81,7 @@ class Command {
   void add_flag(const std::string& names, bool& value, const std::string& help);
 
   // `take` gets the text; it may throw UsageError.
-  Option add_text(const std::string& names, std::function<void(const std::string&)> take,
+  Option add_text(const std::string& names, const std::function<void(const std::string&)>& take,
                   const std::string& help);
 
   // An enumeration, by the names of its values.

@@ -117,7 +117,7 @@ const char* kind_of(join::Verdict verdict) {
 Json merged_json(const join::Analysis& analysis, Names& names) {
   const auto& merged = analysis.merged;
   const auto of_first = [&](auto member) {
-    return column(merged, [&analysis, member, &names](const join::MergedRow& row) {
+    return column(merged, [&, member](const join::MergedRow& row) {
       const auto& value = analysis.rows[row.rows.front()].*member;
       if constexpr (std::is_same_v<decltype(value), const std::optional<double>&>) {
         return number(value);

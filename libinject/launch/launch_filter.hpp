@@ -35,7 +35,8 @@ class LaunchFilter {
   static constexpr std::size_t kBoundaries = 2;
 
   // Launches by function and stream, while they are counted.  Static, so that it takes no room in
-  // the library's file: the other members are not all 0.
+  // the library's file: the other members are not all 0.  Public, as `filter.table`.
+  // NOLINTNEXTLINE(readability-identifier-naming)
   static inline constinit timer::LaunchTable table;
 
   [[nodiscard]] bool has(std::uint32_t any_of) const noexcept {

@@ -105,9 +105,9 @@ std::int64_t element_bytes_of(std::string_view kernel) {
     std::from_chars(digits, kernel.data() + kernel.size(), size);
     return size;
   }
-  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> kWords{
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> words{
       {{"BFloat16", 2}, {"Half", 2}, {"double", 8}, {"float", 4}, {"long", 8}, {"int", 4}}};
-  for (const auto& [word, size] : kWords)
+  for (const auto& [word, size] : words)
     if (kernel.find(word) != std::string_view::npos) return size;
   return 0;
 }
@@ -823,7 +823,7 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
     if (colon == std::string_view::npos) return std::nullopt;
     what = name.substr(colon + 1);
   }
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kCollectives{{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> collectives{{
       {"allreduce", "all_reduce"},
       {"all_reduce", "all_reduce"},
       {"_allgather_base", "all_gather"},
@@ -843,13 +843,13 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
   }};
   const std::string word = lower(what);
   const auto* const known =
-      std::find_if(kCollectives.begin(), kCollectives.end(),
+      std::find_if(collectives.begin(), collectives.end(),
                    [&](const auto& row) { return word.starts_with(row.first); });
   const TypeWord* const type = type_of(type_name.empty() ? annotated_type : type_name);
   const std::int64_t count = sent >= 0 ? std::max(sent, received) : elements_annotated;
   Op op;
   op.source = std::string(name);
-  if (known == kCollectives.end() || type == nullptr || count < 1) {
+  if (known == collectives.end() || type == nullptr || count < 1) {
     op.kind = op_kind_name(OpKind::kOperator);
     return op;
   }

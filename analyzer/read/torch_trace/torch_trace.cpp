@@ -129,14 +129,14 @@ Op copy_operation(const GpuWork& work, const std::string& name) {
   Op op;
   op.kind = op_kind_name(OpKind::kCopy);
   op.attributes.emplace_back("bytes", work.bytes);
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDirections{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> directions{
       {{"HtoD", "host_to_device"},
        {"DtoH", "device_to_host"},
        {"DtoD", "device_to_device"},
        {"PtoP", "peer"},
        {"HtoH", "host_to_host"}}};
   std::string direction(work.kind == WorkKind::kFill ? "fill" : "");
-  for (const auto& [word, meaning] : kDirections)
+  for (const auto& [word, meaning] : directions)
     if (name.find(word) != std::string::npos) direction = meaning;
   if (!direction.empty()) op.attributes.emplace_back("direction", direction);
   if (name.find("Pageable") != std::string::npos)

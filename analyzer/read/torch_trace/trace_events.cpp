@@ -61,7 +61,7 @@ enum class Category {
 };
 
 Category category_of(std::string_view word) {
-  static constexpr std::array<std::pair<std::string_view, Category>, 12> kWords{{
+  static constexpr std::array<std::pair<std::string_view, Category>, 12> words{{
       {"cpu_op", Category::kOperator},
       {"Operator", Category::kOperator},
       {"user_annotation", Category::kAnnotation},
@@ -75,7 +75,7 @@ Category category_of(std::string_view word) {
       {"gpu_memset", Category::kFill},
       {"fwdbwd", Category::kFlow},
   }};
-  for (const auto& [name, category] : kWords) {
+  for (const auto& [name, category] : words) {
     if (word == name) return category;
   }
   if (word == "Kernel") return Category::kKernel;

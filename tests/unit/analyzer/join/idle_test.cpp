@@ -48,7 +48,7 @@ class Scene {
   // For a scene in which it is known.  Checks that the parts add up.
   [[nodiscard]] Idle idle() const { return idle(1000 - busy_us_); }
   [[nodiscard]] Idle idle(double idle_us) const {
-    const Idle idle = found(idle_us).value();
+    Idle idle = found(idle_us).value();
     double sum = 0;
     for (const IdlePart& each : idle.parts)
       sum += each.us;

@@ -14,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -57,8 +56,11 @@ TEST(Pages, OperationKinds) {
     fmt::format_to(std::back_inserter(table), "| `{}` | {} | {} | {} | {} | {} |\n", kind.name,
                    kind.integers, kind.texts, kind.booleans, kind.others, kind.libraries);
   }
-  fmt::format_to(std::back_inserter(table), "\nTypes: `{}`.\n",
-                 fmt::join(kNumberTypes | std::views::transform(&NumberType::name), " "));
+  std::vector<std::string_view> types;
+  types.reserve(std::size(kNumberTypes));
+  for (const NumberType& type : kNumberTypes)
+    types.push_back(type.name);
+  fmt::format_to(std::back_inserter(table), "\nTypes: `{}`.\n", fmt::join(types, " "));
   check_page("prof_json.md", "macros/include/inline_prof/op_kind.hpp", table);
 }
 
