@@ -1,5 +1,7 @@
 #include "read/torch_trace/operations.hpp"
 
+#include "read/torch_trace/args.hpp"
+
 #include <inline_prof/op_kind.hpp>
 
 #include <simdjson.h>
@@ -718,24 +720,6 @@ std::vector<Sizes> sizes_in(simdjson::ondemand::value value) {
   return all;
 }
 
-template <typename Visit>
-void each_member(std::string_view text, Visit&& visit) {
-  if (text.empty()) return;
-  static thread_local simdjson::ondemand::parser parser;
-  try {
-    // The trace's text goes on behind this part of it.
-    simdjson::ondemand::document document = parser.iterate(simdjson::padded_string_view(
-        text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING));
-    for (auto field : document.get_object()) {
-      const std::string key(std::string_view(field.unescaped_key()));
-      simdjson::ondemand::value value = field.value();
-      visit(key, value);
-    }
-  } catch (const simdjson::simdjson_error&) {
-    // An argument that is written otherwise counts as not recorded.
-  }
-}
-
 std::string text_in(simdjson::ondemand::value value) {
   simdjson::ondemand::json_type type{};
   if (value.type().get(type) != simdjson::SUCCESS) return {};
@@ -765,7 +749,7 @@ OperatorCall operator_call(std::string_view name, std::string_view text) {
     if (call.arguments.size() <= i) call.arguments.resize(i + 1);
     return call.arguments[i];
   };
-  each_member(text, [&](const std::string& key, simdjson::ondemand::value value) {
+  each_argument(text, [&](const std::string& key, simdjson::ondemand::value value) {
     const bool is_sizes = key == "Input Dims" || key == "Input dims",
                is_strides = key == "Input Strides";
     const bool is_type = key == "Input type", is_value = key == "Concrete Inputs";
@@ -796,7 +780,7 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
                                 std::optional<std::int64_t> world_size) {
   std::string what, type_name, annotated_type;
   std::int64_t sent = -1, received = -1, ranks = -1, elements_annotated = -1;
-  each_member(text, [&](const std::string& key, simdjson::ondemand::value value) {
+  each_argument(text, [&](const std::string& key, simdjson::ondemand::value value) {
     if (key == "Collective name") {
       what = text_in(value);
     } else if (key == "dtype") {

@@ -62,7 +62,6 @@ class Enclosing {
 class ForwardOperators {
  public:
   explicit ForwardOperators(const TraceEvents& trace) : trace_(trace) {
-    std::unordered_map<std::int64_t, std::size_t> first_of;
     for (std::size_t i = 0; i < trace.host.size(); ++i) {
       const HostEvent& event = trace.host[i];
       if (event.kind != HostKind::kOperator) continue;

@@ -1,6 +1,7 @@
 #include "read/torch_trace/torch_trace.hpp"
 
 #include "read/input_error.hpp"
+#include "read/torch_trace/args.hpp"
 #include "read/torch_trace/operations.hpp"
 #include "read/torch_trace/places.hpp"
 #include "read/torch_trace/trace_events.hpp"
@@ -67,26 +68,25 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
   return steps;
 }
 
-// From the first work of a step to that of the next one.  The last step of a range, which has none
-// behind it, ends with its own work, or when the host is done with it.
-double length_us(const std::vector<Step>& steps, std::size_t i) {
-  const Step& step = steps[i];
-  const bool has_next = i + 1 < steps.size() && steps[i + 1].number == step.number + 1;
-  if (has_next) return steps[i + 1].start_us - step.start_us;
-  // One step alone: the host's time before its first launch is part of it.
-  const bool has_previous = i > 0 && steps[i - 1].number + 1 == step.number;
-  const double start_us = has_previous || step.host_end_us <= 0
-                              ? step.start_us
-                              : std::min(step.start_us, step.host_start_us);
-  return std::max(step.end_us, step.host_end_us) - start_us;
+bool is_followed(const std::vector<Step>& steps, std::size_t i) {
+  return i + 1 < steps.size() && steps[i + 1].number == steps[i].number + 1;
 }
 
+// A step begins with its first work.  One that stands alone begins with the host's part of it: the
+// time before its first launch would be in no step.
 double origin_us(const std::vector<Step>& steps, std::size_t i) {
   const Step& step = steps[i];
-  const bool stands_alone = !(i + 1 < steps.size() && steps[i + 1].number == step.number + 1) &&
-                            !(i > 0 && steps[i - 1].number + 1 == step.number);
+  const bool stands_alone = !is_followed(steps, i) && (i == 0 || !is_followed(steps, i - 1));
   return stands_alone && step.host_end_us > 0 ? std::min(step.start_us, step.host_start_us)
                                               : step.start_us;
+}
+
+// A step ends where the next one begins.  The last one of a range ends with its own work, or when
+// the host is done with it.
+double length_us(const std::vector<Step>& steps, std::size_t i) {
+  const double end_us = is_followed(steps, i) ? steps[i + 1].start_us
+                                              : std::max(steps[i].end_us, steps[i].host_end_us);
+  return end_us - origin_us(steps, i);
 }
 
 std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
@@ -101,26 +101,17 @@ std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
 
 LaunchShape launch_shape(std::string_view args) {
   LaunchShape shape;
-  if (args.empty()) return shape;
-  static thread_local simdjson::ondemand::parser parser;
-  try {
-    simdjson::ondemand::document document = parser.iterate(simdjson::padded_string_view(
-        args.data(), args.size(), args.size() + simdjson::SIMDJSON_PADDING));
-    for (auto field : document.get_object()) {
-      const std::string key(std::string_view(field.unescaped_key()));
-      if (key == "grid") {
-        shape.grid = three(field.value());
-      } else if (key == "block") {
-        shape.block = three(field.value());
-      } else if (key == "registers per thread") {
-        shape.registers = field.value().get_int64();
-      } else if (key == "shared memory") {
-        shape.static_shared_bytes = field.value().get_int64();
-      }
+  each_argument(args, [&](const std::string& key, simdjson::ondemand::value value) {
+    if (key == "grid") {
+      shape.grid = three(value);
+    } else if (key == "block") {
+      shape.block = three(value);
+    } else if (key == "registers per thread") {
+      shape.registers = value.get_int64();
+    } else if (key == "shared memory") {
+      shape.static_shared_bytes = value.get_int64();
     }
-  } catch (const simdjson::simdjson_error&) {
-    // A shape that is written otherwise is not known.
-  }
+  });
   return shape;
 }
 
@@ -291,7 +282,7 @@ class Reader {
     }
     std::size_t ranges = 1;
     for (std::size_t i = 1; i < steps.size(); ++i)
-      ranges += steps[i].number != steps[i - 1].number + 1 ? 1U : 0U;
+      ranges += is_followed(steps, i - 1) ? 0U : 1U;
     if (ranges > 1) {
       profile_.warnings.push_back(
           fmt::format("the trace holds {} ranges of steps, from {} to {}; all are taken together",
