@@ -11,7 +11,7 @@ measure takes what its call has left, up to 9 minutes 20 s, of which its budget 
 default of prof-model measure, where there is no call.  The part tests runs the CPU tests, only with --only tests.
 
 Every part says PASS, FAIL, SKIP or FIGURE, with figures or the reason, and with the numbers of the claims in
-docs/gpu_results.md.  The files of a part stay in DIR/gpu_check, so that --only repeats one part and the rest is kept;
+tests/gpu/claims.md.  The files of a part stay in DIR/gpu_check, so that --only repeats one part and the rest is kept;
 --resume leaves out the parts that came to their end before.  The archive $OUT/gpu_results.tar.gz (OUT: default
 gpu_results) holds everything, without host names, serial numbers and paths; $OUT/summary.txt has the lines alone,
 $OUT/claims.txt those of each claim.  Libraries in third_party_offline/ (scripts/offline_deps.sh) are used.
@@ -81,9 +81,9 @@ def usage():
 
 
 def claims():
-    """Returns {number: (text, parts)} of the rows of docs/gpu_results.md, which is the table of claims."""
+    """Returns {number: (text, parts)} of the rows of claims.md beside this file."""
     rows = re.findall(r"^\| (\d+) \| (.*?) \|.*?\| (.*?) \| (?:not yet seen|seen.*?) \|$",
-                      (SOURCE / "docs/gpu_results.md").read_text(), re.MULTILINE)
+                      (SOURCE / "tests/gpu/claims.md").read_text(), re.MULTILINE)
     return {int(number): (text, set(re.findall(r"[a-z]+", checked_by)) & set(PARTS))
             for number, text, checked_by in rows}
 
