@@ -1,5 +1,5 @@
 // A model: a row of a table in, or an operation of a profile, and a time out.  One model is one
-// folder or file with a class like this, and one row of registry.cpp (docs/adding_a_model.md).
+// folder or file with a class like this, and one row of registry.cpp (docs/how_to_add.md).
 #pragma once
 
 #include "model/prediction.hpp"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Follows docs/adding_a_model.md.
+"""Follows "A model" of docs/how_to_add.md.
 
-    adding_a_model_test.py write PAGE ROOT FOLDER
-    adding_a_model_test.py test PAGE ROOT PROF_MODEL PROF_ANALYZE
+    how_to_add_test.py write PAGE ROOT FOLDER
+    how_to_add_test.py test PAGE ROOT PROF_MODEL PROF_ANALYZE
 
-`write` puts the page's example into FOLDER: its files, and the registry of ROOT with its lines added.
-`test` runs the two programs that were built with them.
+`write` puts the example beside this file where the page says, below FOLDER, and the registry of ROOT with
+the page's lines added.  `test` runs the two programs that were built with them.
 """
 
 import csv
@@ -15,20 +15,16 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 
 REGISTRY = "analyzer/model/registry.cpp"
 
 
 def blocks(page, language):
-    """The code blocks of the page in this language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-
-
-def files_of(page):
-    """The C++ blocks of the page by the path in their first line."""
-    return {path: text for path, text in
-            (re.fullmatch(r"// (\S+)\n(.*)", block, re.DOTALL).groups() for block in blocks(page, "cpp"))}
+    """The code blocks of the page in this language, without their indentation."""
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for block in found]
 
 
 def with_lines(registry, lines):
@@ -43,8 +39,10 @@ def with_lines(registry, lines):
 
 
 def write(page, root, folder):
-    files = files_of(page)
-    files[REGISTRY] = with_lines((root / REGISTRY).read_text(), files[REGISTRY].splitlines(keepends=True))
+    lines = blocks(page, "cpp")[0].splitlines(keepends=True)
+    files = {REGISTRY: with_lines((root / REGISTRY).read_text(), lines)}
+    for file in (pathlib.Path(__file__).parent / "softmax").iterdir():
+        files[f"analyzer/model/calibrated/softmax/{file.name}"] = file.read_text()
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
