@@ -1,5 +1,5 @@
 // Programs that end in every way, or do what a careless library would break: each must behave as it
-// does without the library.  Writes the table of ways to end in docs/development.md.
+// does without the library.  Writes the table of ways to end in ways_to_end.md.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -70,14 +70,14 @@ TEST(EveryWayToEnd, IsTheSameWithUsAndStandsInTheTable) {
     table += row(way);
   table += kEnd;
   std::ostringstream page;
-  page << std::ifstream(INLINE_PROF_TEST_DEVELOPMENT_PAGE).rdbuf();
+  page << std::ifstream(INLINE_PROF_TEST_WAYS_PAGE).rdbuf();
   const std::string text = page.str();
   const auto begin = text.find(kBegin);
   const auto end = text.find(kEnd);
   ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << table;
   const std::string written = text.substr(begin, end + std::string(kEnd).size() - begin);
   if (std::getenv("INLINE_PROF_WRITE_PAGES") != nullptr) {
-    std::ofstream(INLINE_PROF_TEST_DEVELOPMENT_PAGE)
+    std::ofstream(INLINE_PROF_TEST_WAYS_PAGE)
         << text.substr(0, begin) << table << text.substr(end + std::string(kEnd).size());
     return;
   }
