@@ -21,7 +21,7 @@ constexpr std::array kTiles{TileId{CUBLASLT_MATMUL_TILE_64x64, 64, 64},
                             TileId{CUBLASLT_MATMUL_TILE_128x256, 128, 256}};
 
 constexpr std::array kConfigFields{
-    Field{CUBLASLT_ALGO_CONFIG_ID, offsetof(MatmulAlgo, id), sizeof(MatmulAlgo::id), true},
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_ID, MatmulAlgo, id),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_TILE_ID, MatmulAlgo, tile_id),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, MatmulAlgo, splits),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, MatmulAlgo, reduction_scheme),
@@ -30,50 +30,6 @@ constexpr std::array kConfigFields{
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_STAGES_ID, MatmulAlgo, stages_id),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, MatmulAlgo, inner_shape_id),
     SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, MatmulAlgo, cluster_shape_id)};
-
-// The properties that the algorithm reports, except the list of its tiles.
-struct Capabilities {
-  std::int32_t split_k = 1;
-  std::uint32_t reduction_schemes =
-      CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  std::uint32_t cta_swizzling = 1;
-  std::int32_t yes = 1, no = 0;
-  std::uint32_t pointer_modes = CUBLASLT_POINTER_MODE_MASK_HOST |
-                                CUBLASLT_POINTER_MODE_MASK_DEVICE |
-                                CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR |
-                                CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO |
-                                CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST;
-  std::uint32_t epilogues = CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_AUX_BIAS |
-                            CUBLASLT_EPILOGUE_GELU_AUX_BIAS | CUBLASLT_EPILOGUE_DRELU_BGRAD |
-                            CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA |
-                            CUBLASLT_EPILOGUE_BGRADB;
-  std::uint64_t numerics =
-      CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
-  std::uint32_t alignment_bytes = 16;
-  std::uint32_t stages = CUBLASLT_MATMUL_STAGES_UNDEFINED;
-};
-constexpr Capabilities kCapabilities;
-
-constexpr std::array kCapabilityFields{
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, Capabilities, split_k),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK, Capabilities, reduction_schemes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT, Capabilities, cta_swizzling),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT, Capabilities, yes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT, Capabilities, yes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_UPLO_SUPPORT, Capabilities, no),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX, Capabilities, no),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER, Capabilities, no),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_POINTER_MODE_MASK, Capabilities, pointer_modes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_EPILOGUE_MASK, Capabilities, epilogues),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_STAGES_IDS, Capabilities, stages),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_LD_NEGATIVE, Capabilities, no),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, Capabilities, numerics),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES, Capabilities, alignment_bytes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES, Capabilities, alignment_bytes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES, Capabilities, alignment_bytes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES, Capabilities, alignment_bytes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT, Capabilities, yes),
-    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT, Capabilities, no)};
 
 bool needs_reduction(const MatmulAlgo& algo) {
   return algo.splits > 1 && algo.reduction_scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -182,51 +138,6 @@ SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, handle, desc, a, b, c, d, preference
     results[(*returned)++] = result;
   }
   fail_if(*returned == 0, CUBLAS_STATUS_NOT_SUPPORTED);
-}
-
-SIMGPU_CALL(cublasLtMatmulAlgoGetIds, handle, unused, unused2, unused3, unused4, unused5, unused6,
-            requested, ids, returned) {
-  check_handle(handle);
-  fail_if(requested <= 0 || ids == nullptr);
-  ids[0] = kAlgoId;
-  if (returned != nullptr) *returned = 1;
-}
-
-SIMGPU_CALL(cublasLtMatmulAlgoInit, handle, unused, unused2, unused3, unused4, unused5, unused6, id,
-            algo) {
-  check_handle(handle);
-  fail_if(algo == nullptr || id != kAlgoId);
-  put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
-}
-
-SIMGPU_CALL(cublasLtMatmulAlgoCheck, handle, desc, a, b, c, d, algo, result) {
-  check_handle(handle);
-  fail_if(algo == nullptr || result == nullptr);
-  // "algo field is never updated"; algo may point into result.
-  const auto checked =
-      result_of(*handle, describe({desc, a, b, c, d}), value_in<MatmulAlgo>(*algo));
-  result->workspaceSize = checked.workspaceSize;
-  result->state = checked.state;
-  result->wavesCount = checked.wavesCount;
-}
-
-// "use cublasLtMatmulAlgoCapGetAttribute() with sizeInBytes=0 to query actual count" of the arrays;
-// the header's example passes a buffer larger than that.
-SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, algo, attribute, buffer, bytes, written) {
-  fail_if(algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic);
-  if (attribute != CUBLASLT_ALGO_CAP_TILE_IDS) {
-    return get_attribute(kCapabilityFields, &kCapabilities, attribute, buffer, bytes, written);
-  }
-  std::array<std::uint32_t, kTiles.size()> ids{};
-  std::transform(kTiles.begin(), kTiles.end(), ids.begin(),
-                 [](const TileId& tile) { return tile.id; });
-  fail_if(bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids);
-  if (bytes != 0) std::memcpy(buffer, ids.data(), sizeof ids);
-  if (written != nullptr) *written = sizeof ids;
-}
-
-SIMGPU_CALL(cublasLtMatmulAlgoConfigSetAttribute, algo, attribute, buffer, bytes) {
-  set_attribute(kConfigFields, algo, attribute, buffer, bytes);
 }
 
 SIMGPU_CALL(cublasLtMatmulAlgoConfigGetAttribute, algo, attribute, buffer, bytes, written) {

@@ -68,12 +68,6 @@ constexpr std::array kPreferenceFields{
     SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, MatmulPreference, max_waves_count),
     SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_IMPL_MASK, MatmulPreference, impl_mask)};
 
-constexpr std::array kTransformFields{
-    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE, TransformDesc, scale_type),
-    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, TransformDesc, pointer_mode),
-    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, TransformDesc, trans_a),
-    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, TransformDesc, trans_b)};
-
 // In memory of the program: "CUBLAS_STATUS_ALLOC_FAILED if size of the pre-allocated space is
 // insufficient" (cublasLt.h, at each ...Init).
 template <typename Value, typename Opaque>
@@ -99,10 +93,6 @@ MatmulDesc matmul_of(cublasComputeType_t compute, cudaDataType_t scale) {
   return {.compute_type = compute, .scale_type = scale};
 }
 
-TransformDesc transform_of(cudaDataType scale) {
-  return {.scale_type = scale};
-}
-
 }  // namespace
 
 // Functions that all kinds of descriptors have.
@@ -119,7 +109,6 @@ TransformDesc transform_of(cudaDataType scale) {
 SIMGPU_DESCRIPTOR(MatrixLayout, kLayoutFields)
 SIMGPU_DESCRIPTOR(MatmulDesc, kMatmulFields)
 SIMGPU_DESCRIPTOR(MatmulPreference, kPreferenceFields)
-SIMGPU_DESCRIPTOR(MatrixTransformDesc, kTransformFields)
 
 SIMGPU_CALL(cublasLtMatrixLayoutInit_internal, layout, size, type, rows, cols, ld) {
   init(layout, size, layout_of(type, rows, cols, ld));
@@ -143,12 +132,4 @@ SIMGPU_CALL(cublasLtMatmulPreferenceInit_internal, preference, size) {
 
 SIMGPU_CALL(cublasLtMatmulPreferenceCreate, preference) {
   create(preference, MatmulPreference{});
-}
-
-SIMGPU_CALL(cublasLtMatrixTransformDescInit_internal, desc, size, scale) {
-  init(desc, size, transform_of(scale));
-}
-
-SIMGPU_CALL(cublasLtMatrixTransformDescCreate, desc, scale) {
-  create(desc, transform_of(scale));
 }

@@ -25,7 +25,6 @@ struct Field {
   int attribute;
   std::size_t offset;
   std::size_t bytes;
-  bool is_read_only = false;
 };
 #define SIMGPU_FIELD(attribute, Struct, member)                 \
   Field {                                                       \
@@ -44,8 +43,7 @@ struct Field {
 inline void set_attribute(std::span<const Field> fields, void* object, int attribute,
                           const void* buffer, std::size_t bytes) {
   const Field* field = find_field(fields, attribute);
-  fail_if(object == nullptr || buffer == nullptr || field == nullptr || field->is_read_only ||
-          bytes != field->bytes);
+  fail_if(object == nullptr || buffer == nullptr || field == nullptr || bytes != field->bytes);
   std::memcpy(static_cast<char*>(object) + field->offset, buffer, bytes);
 }
 
@@ -108,12 +106,6 @@ struct MatmulPreference {
   float max_waves_count = 0;
 };
 static_assert(sizeof(MatmulPreference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
-
-struct TransformDesc {
-  std::int32_t scale_type = CUDA_R_32F, pointer_mode = CUBLASLT_POINTER_MODE_HOST;
-  std::int32_t trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
-};
-static_assert(sizeof(TransformDesc) <= sizeof(cublasLtMatrixTransformDescOpaque_t));
 
 // An algorithm; zeros are not one.
 struct MatmulAlgo {

@@ -48,29 +48,3 @@ SIMGPU_CALL(cublasLtMatmul, handle, desc, alpha, a, a_layout, b, b_layout, beta,
       handle, stream,
       gemm_kernels(matmul.problem, plan.tile, plan.splits, matmul.epilogue, matmul.epilogue_bytes));
 }
-
-// C = alpha * op(A) + beta * op(B); B may be absent.
-SIMGPU_CALL(cublasLtMatrixTransform, handle, desc, alpha, a, a_layout, beta, b, b_layout, c,
-            c_layout, stream) {
-  check_handle(handle);
-  // "e.g. when A is not NULL, but Adesc is NULL".
-  fail_if(desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||
-          (a != nullptr && a_layout == nullptr) || (b != nullptr && b_layout == nullptr) ||
-          (b != nullptr && beta == nullptr));
-  const auto bytes_of = [](const cublasLtMatrixLayout_t layout) {
-    const auto value = value_in<MatrixLayout>(*layout);
-    return static_cast<double>(value.rows) * static_cast<double>(value.cols) *
-           static_cast<double>(value.batch_count) *
-           element_type(static_cast<cudaDataType>(value.type)).bytes;
-  };
-  const double written = bytes_of(c_layout);
-  KernelCall transform;
-  // void cublasLt::transformKernel<float>()
-  transform.name = "_ZN8cublasLt15transformKernelIfEEvv";
-  constexpr double bytes_per_block = 16384;
-  transform.grid = {blocks_for(written, bytes_per_block), 1, 1};
-  transform.threads = 256;
-  transform.work.bytes =
-      written + (a != nullptr ? bytes_of(a_layout) : 0) + (b != nullptr ? bytes_of(b_layout) : 0);
-  launch(handle, stream, {transform});
-}

@@ -41,19 +41,9 @@ void run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, const cudnnTensorStruct&
 
 }  // namespace
 
-SIMGPU_CALL(cudnnSetCTCLossDescriptor, loss, compute) {
-  require(loss);
-  *loss = {compute, CUDNN_LOSS_NORMALIZATION_NONE, 0};
-}
-
 SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, loss, compute, normalization, unused) {
   require(loss);
   *loss = {compute, normalization, 0};
-}
-
-SIMGPU_CALL(cudnnSetCTCLossDescriptor_v8, loss, compute, normalization, unused, max_label_length) {
-  fail_if(loss == nullptr || max_label_length < 0);
-  *loss = {compute, normalization, max_label_length};
 }
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptor_v9, loss, compute, normalization, unused, max_label_length) {

@@ -120,14 +120,6 @@ SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, tensor, type, n, c, h, w, n_stride, c_
   set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
 }
 
-SIMGPU_CALL(cudnnGetTensor4dDescriptor, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
-            w_stride) {
-  require(tensor, type);
-  *type = tensor->type;
-  give(tensor->dims, {n, c, h, w});
-  give(tensor->strides, {n_stride, c_stride, h_stride, w_stride});
-}
-
 SIMGPU_CALL(cudnnSetTensorNdDescriptor, tensor, type, count, dims, strides) {
   fail_if(!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX);
   set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
@@ -160,13 +152,6 @@ SIMGPU_CALL(cudnnSetFilter4dDescriptor, filter, type, format, k, c, h, w) {
   set_filter(filter, type, format, {k, c, h, w});
 }
 
-SIMGPU_CALL(cudnnGetFilter4dDescriptor, filter, type, format, k, c, h, w) {
-  require(filter, type, format);
-  *type = filter->type;
-  *format = filter->format;
-  give(filter->dims, {k, c, h, w});
-}
-
 SIMGPU_CALL(cudnnSetFilterNdDescriptor, filter, type, format, count, dims) {
   fail_if(dims == nullptr || count < 3 || count > CUDNN_DIM_MAX);
   set_filter(filter, type, format, dims_from(dims, count));
@@ -180,25 +165,10 @@ SIMGPU_CALL(cudnnGetFilterNdDescriptor, filter, requested, type, format, count, 
   copy_out(filter->dims, requested, dims);
 }
 
-SIMGPU_CALL(cudnnGetFilterSizeInBytes, filter, size) {
-  require(filter, size);
-  *size = static_cast<std::size_t>(filter->bytes());
-}
-
 SIMGPU_CALL(cudnnSetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
             dilation_h, dilation_w, mode, compute) {
   set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, mode,
                   compute);
-}
-
-SIMGPU_CALL(cudnnGetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
-            dilation_h, dilation_w, mode, compute) {
-  require(convolution, mode, compute);
-  give(convolution->padding, {pad_h, pad_w});
-  give(convolution->stride, {stride_h, stride_w});
-  give(convolution->dilation, {dilation_h, dilation_w});
-  *mode = convolution->mode;
-  *compute = convolution->compute;
 }
 
 SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, convolution, length, padding, stride, dilation, mode,
@@ -224,11 +194,6 @@ SIMGPU_CALL(cudnnSetConvolutionMathType, convolution, math) {
   convolution->math = math;
 }
 
-SIMGPU_CALL(cudnnGetConvolutionMathType, convolution, math) {
-  require(convolution, math);
-  *math = convolution->math;
-}
-
 SIMGPU_CALL(cudnnSetConvolutionGroupCount, convolution, count) {
   fail_if(convolution == nullptr || count < 1);
   convolution->groups = count;
@@ -242,11 +207,4 @@ SIMGPU_CALL(cudnnGetConvolutionGroupCount, convolution, count) {
 SIMGPU_CALL(cudnnSetActivationDescriptor, activation, mode, nan, coefficient) {
   require(activation);
   *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
-}
-
-SIMGPU_CALL(cudnnGetActivationDescriptor, activation, mode, nan, coefficient) {
-  require(activation, mode, nan, coefficient);
-  *mode = activation->mode;
-  *nan = activation->nan;
-  *coefficient = activation->coefficient;
 }

@@ -116,12 +116,6 @@ SIMGPU_CALL(cudnnDropoutGetStatesSize, handle, size) {
   *size = static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
 }
 
-// A bit for each element.
-SIMGPU_CALL(cudnnDropoutGetReserveSpaceSize, x, size) {
-  require(x, size);
-  *size = static_cast<std::size_t>(count_of(x->dims) / 8) + 1;
-}
-
 // The generator's states are filled; without memory for them there is no dropout.
 SIMGPU_CALL(cudnnSetDropoutDescriptor, dropout, handle, probability, states, size, seed) {
   fail_if(!all_given(dropout, handle) || probability < 0 || probability > 1);
@@ -136,27 +130,6 @@ SIMGPU_CALL(cudnnSetDropoutDescriptor, dropout, handle, probability, states, siz
 SIMGPU_CALL(cudnnRestoreDropoutDescriptor, dropout, handle, probability, states, unused, seed) {
   fail_if(!all_given(dropout, handle) || probability < 0 || probability > 1);
   *dropout = {probability, states, seed};
-}
-
-SIMGPU_CALL(cudnnGetDropoutDescriptor, dropout, handle, probability, states, seed) {
-  require(dropout, handle);
-  if (probability != nullptr) *probability = dropout->probability;
-  if (states != nullptr) *states = dropout->states;
-  if (seed != nullptr) *seed = dropout->seed;
-}
-
-SIMGPU_CALL(cudnnDropoutForward, handle, dropout, x_desc, x, y_desc, y, reserve, unused) {
-  fail_if(!all_given(handle, dropout, x_desc, x, y_desc, y, reserve) ||
-          x_desc->dims != y_desc->dims);
-  handle->run({move_kernel({"dropout_fp"},
-                           x_desc->bytes() + y_desc->bytes() + count_of(x_desc->dims) / 8)});
-}
-
-SIMGPU_CALL(cudnnDropoutBackward, handle, dropout, dy_desc, dy, dx_desc, dx, reserve, unused) {
-  fail_if(!all_given(handle, dropout, dy_desc, dy, dx_desc, dx, reserve) ||
-          dy_desc->dims != dx_desc->dims);
-  handle->run({move_kernel({"dropout_bp"},
-                           dy_desc->bytes() + dx_desc->bytes() + count_of(dy_desc->dims) / 8)});
 }
 
 SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, transformer, unused, type, count, dims) {
@@ -205,16 +178,6 @@ SIMGPU_CALL(cudnnAddTensor, handle, alpha, a_desc, a, beta, c_desc, c) {
   const double passes = is_not_zero(beta, c_desc->type) ? 2 : 1;
   handle->run(
       {move_kernel({"ops", "add_tensor_kernel"}, a_desc->bytes() + passes * c_desc->bytes())});
-}
-
-SIMGPU_CALL(cudnnSetTensor, handle, y_desc, y, value) {
-  require(handle, y_desc, y, value);
-  handle->run({move_kernel({"ops", "set_tensor_kernel"}, y_desc->bytes())});
-}
-
-SIMGPU_CALL(cudnnScaleTensor, handle, y_desc, y, alpha) {
-  require(handle, y_desc, y, alpha);
-  handle->run({move_kernel({"ops", "scale_tensor_kernel"}, 2 * y_desc->bytes())});
 }
 
 SIMGPU_CALL(cudnnActivationForward, handle, activation, alpha, x_desc, x, beta, y_desc, y) {

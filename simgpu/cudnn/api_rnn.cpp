@@ -80,28 +80,6 @@ SIMGPU_CALL(cudnnSetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mo
           math, input_size, hidden_size, projected_size, layers,     dropout, flags};
 }
 
-SIMGPU_CALL(cudnnGetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
-            math, input_size, hidden_size, projected_size, layers, dropout, flags) {
-  require(rnn);
-  const auto give = [](auto* to, auto value) {
-    if (to != nullptr) *to = value;
-  };
-  give(algo, rnn->algo);
-  give(cell, rnn->cell);
-  give(bias, rnn->bias);
-  give(direction, rnn->direction);
-  give(input_mode, rnn->input_mode);
-  give(type, rnn->type);
-  give(compute, rnn->compute);
-  give(math, rnn->math);
-  give(input_size, rnn->input_size);
-  give(hidden_size, rnn->hidden_size);
-  give(projected_size, rnn->projected_size);
-  give(layers, rnn->layers);
-  give(dropout, rnn->dropout);
-  give(flags, rnn->flags);
-}
-
 SIMGPU_CALL(cudnnSetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size, lengths,
             unused) {
   fail_if(!all_given(data, lengths) || dnn_type(type).name == nullptr || max_length < 1 ||
@@ -112,19 +90,6 @@ SIMGPU_CALL(cudnnSetRNNDataDescriptor, data, type, layout, max_length, batch, ve
   fail_if(layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED &&
           !std::is_sorted(all.rbegin(), all.rend()));
   *data = {type, layout, max_length, vector_size, all};
-}
-
-SIMGPU_CALL(cudnnGetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size,
-            requested, lengths, unused) {
-  fail_if(!all_given(data, type, layout, max_length, batch, vector_size) || requested < 0 ||
-          (requested > 0 && lengths == nullptr));
-  *type = data->type;
-  *layout = data->layout;
-  *max_length = data->max_length;
-  *batch = static_cast<int>(data->lengths.size());
-  *vector_size = data->vector_size;
-  std::copy_n(data->lengths.begin(),
-              std::min(static_cast<std::size_t>(requested), data->lengths.size()), lengths);
 }
 
 SIMGPU_CALL(cudnnGetRNNWeightSpaceSize, handle, rnn, size) {

@@ -143,11 +143,6 @@ void on_stream(void* context, void* stream) {
 }
 
 void on_kernel(const simgpu_kernel_run* run) {
-  if (client().counts_ranges.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(client().mutex);
-    ++client().kernels_seen;
-    client().kernel_ns_seen += static_cast<std::uint64_t>(run->end_ns - run->begin_ns);
-  }
   if (!client().collects_kernels.load(std::memory_order_acquire)) return;
   const std::lock_guard lock(client().mutex);
   CUpti_ActivityKernel10 record{};
@@ -189,8 +184,7 @@ Client& client() {
 }
 
 void observe_if_needed() {
-  const bool needed = client().subscriber.load() != nullptr || client().collects_kernels.load() ||
-                      client().counts_ranges.load();
+  const bool needed = client().subscriber.load() != nullptr || client().collects_kernels.load();
   cupti_driver()->observe(needed ? &kObserver : nullptr);
 }
 

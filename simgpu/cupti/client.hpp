@@ -72,7 +72,6 @@ struct Client {
   std::array<std::array<std::atomic<bool>, kMostCallbackIds>, CUPTI_CB_DOMAIN_SIZE> enabled{};
 
   std::atomic<bool> collects_kernels{false};
-  std::atomic<bool> counts_ranges{false};
   std::atomic<CUpti_BuffersCallbackRequestFunc> request_buffer{nullptr};
   std::atomic<CUpti_BuffersCallbackCompleteFunc> complete_buffer{nullptr};
 
@@ -81,8 +80,6 @@ struct Client {
   std::vector<CUpti_ActivityKernel10> records;  // in order of launch, not delivered yet
   std::set<std::string> names;                  // what records point to
   std::uint64_t dropped = 0;
-  std::uint64_t kernels_seen = 0;  // while ranges are counted
-  std::uint64_t kernel_ns_seen = 0;
   // All that there ever were: a callback of an earlier one may still run in another thread.
   std::deque<CUpti_Subscriber_st> subscribers;
 };

@@ -42,8 +42,8 @@ std::vector<std::string> log_of(const std::vector<std::string>& command) {
 TEST(CublasForms, AllLaunchOneKernelEach) {
   const MathRun run = math_run({CUBLAS_FORMS_PROGRAM});
   EXPECT_EQ(run.program.exit_status, 0) << run.program.errors;
-  EXPECT_THAT(run.program.lines(), ElementsAre("46 calls"));
-  EXPECT_EQ(run.truth.at("launches"), 46);
+  EXPECT_THAT(run.program.lines(), ElementsAre("40 calls"));
+  EXPECT_EQ(run.truth.at("launches"), 40);
 }
 
 TEST(CublasForms, ComplexProductsTakeFourTimesTheArithmetic) {
@@ -54,16 +54,6 @@ TEST(CublasForms, ComplexProductsTakeFourTimesTheArithmetic) {
   // 2 * 64^3 flops at 1 Gflop/s.
   EXPECT_NEAR(row_of(run.truth, "gemm_f64f64").at("nominal_us").get<double>(), 524.288, 1e-6);
   EXPECT_NEAR(row_of(run.truth, "gemm_cf64cf64").at("nominal_us").get<double>(), 4 * 524.288, 1e-6);
-}
-
-TEST(CublasForms, GroupsAddUp) {
-  const std::string model =
-      write_file("model.json", R"({"rules":[{"name":"*_grouped_*","tflops":1e-3}]})");
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_MODEL=" + model});
-  std::remove(model.c_str());
-  // 2 * 64^3 twice and 2 * 128 * 64 * 32 three times.
-  EXPECT_NEAR(row_of(run.truth, "_grouped_").at("nominal_us").get<double>(),
-              2 * 524.288 + 3 * 524.288, 1e-6);
 }
 
 TEST(CublasForms, ALongSumIsSplitAndAddedUpByASecondKernel) {
@@ -93,8 +83,8 @@ TEST(CublasForms, VectorsTakeTheTimeOfTheirMatrix) {
 TEST(CublasForms, FailOnRequest) {
   const MathRun run = math_run({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_FAIL=cublasHgemm:14:count=1"});
   EXPECT_THAT(run.program.lines(),
-              ElementsAre("cublasHgemm CUBLAS_STATUS_INTERNAL_ERROR", "46 calls"));
-  EXPECT_EQ(run.truth.at("launches"), 45);
+              ElementsAre("cublasHgemm CUBLAS_STATUS_INTERNAL_ERROR", "40 calls"));
+  EXPECT_EQ(run.truth.at("launches"), 39);
 }
 
 // The program ends before its first call; the loader's log (ld.so(8), LD_DEBUG) tells what came.
@@ -145,12 +135,11 @@ TEST(CublasLt, TakesFp8InTheTnFormatOnly) {
 
 TEST(CublasLt, HeuristicSplitsWhereThereIsWorkspace) {
   const MathRun run = math_run({CUBLASLT_PROGRAM, "heuristic"});
-  EXPECT_THAT(
-      run.program.lines(),
-      ElementsAre("no workspace: 3 algorithms, first split 1",
-                  "1 MiB: 4 algorithms, first split 8, needs 262144",
-                  "without room CUBLAS_STATUS_INVALID_VALUE", "with room CUBLAS_STATUS_SUCCESS",
-                  "not an algorithm CUBLAS_STATUS_INVALID_VALUE", "3 tiles"))
+  EXPECT_THAT(run.program.lines(), ElementsAre("no workspace: 3 algorithms, first split 1",
+                                               "1 MiB: 4 algorithms, first split 8, needs 262144",
+                                               "without room CUBLAS_STATUS_INVALID_VALUE",
+                                               "with room CUBLAS_STATUS_SUCCESS",
+                                               "not an algorithm CUBLAS_STATUS_INVALID_VALUE"))
       << run.program.errors;
   EXPECT_EQ(run.truth.at("launches"), 2);
 }

@@ -112,37 +112,6 @@ void types_as_arguments(Forms& forms) {
        m, CUDA_C_32F, s);
 }
 
-// Two groups, of 2 and 3 products.
-template <typename Index>
-struct Groups {
-  std::array<cublasOperation_t, 2> trans{kN, kN};
-  std::array<Index, 2> m{64, 128}, n{64, 64}, k{64, 32}, lda{64, 128}, ldb{64, 32}, ldc{64, 128};
-  std::array<Index, 2> size{2, 3};
-  std::array<float, 2> one{1, 1}, zero{0, 0};
-  std::array<double, 2> one_f64{1, 1}, zero_f64{0, 0};
-};
-
-template <typename Index, typename Ex, typename Single, typename Double>
-void grouped(Forms& forms, Ex ex, Single single, Double f64) {
-  const Groups<Index> g;
-  auto** m = static_cast<void**>(forms.data);
-  auto** f = static_cast<float**>(forms.data);
-  auto** d = static_cast<double**>(forms.data);
-  const auto* t = g.trans.data();
-  forms.expect_success("GemmGroupedBatchedEx",
-                       ex(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one.data(), m,
-                          CUDA_R_16BF, g.lda.data(), m, CUDA_R_16BF, g.ldb.data(), g.zero.data(), m,
-                          CUDA_R_16BF, g.ldc.data(), 2, g.size.data(), CUBLAS_COMPUTE_32F));
-  forms.expect_success(
-      "SgemmGroupedBatched",
-      single(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one.data(), f, g.lda.data(),
-             f, g.ldb.data(), g.zero.data(), f, g.ldc.data(), 2, g.size.data()));
-  forms.expect_success(
-      "DgemmGroupedBatched",
-      f64(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one_f64.data(), d, g.lda.data(),
-          d, g.ldb.data(), g.zero_f64.data(), d, g.ldc.data(), 2, g.size.data()));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -158,10 +127,6 @@ int main(int argc, char** argv) {
   } else {
     letters(forms);
     types_as_arguments(forms);
-    grouped<int>(forms, cublasGemmGroupedBatchedEx, cublasSgemmGroupedBatched,
-                 cublasDgemmGroupedBatched);
-    grouped<std::int64_t>(forms, cublasGemmGroupedBatchedEx_64, cublasSgemmGroupedBatched_64,
-                          cublasDgemmGroupedBatched_64);
   }
   CHECK(cudaDeviceSynchronize());
   std::printf("%d calls\n", forms.count);

@@ -177,11 +177,6 @@ void heuristic() {
   show("with room", multiply(desc, a, b, d, &first.algo, first.workspaceSize));
   const cublasLtMatmulAlgo_t nothing{};
   show("not an algorithm", multiply(desc, a, b, d, &nothing));
-  std::size_t written = 0;
-  std::array<std::uint32_t, CUBLASLT_MATMUL_TILE_END> tiles{};
-  CHECK(cublasLtMatmulAlgoCapGetAttribute(&first.algo, CUBLASLT_ALGO_CAP_TILE_IDS, tiles.data(),
-                                          sizeof tiles, &written));
-  std::printf("%zu tiles\n", written / sizeof tiles[0]);
   CHECK(cublasLtMatmulPreferenceDestroy(preference));
 }
 
