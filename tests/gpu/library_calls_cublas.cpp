@@ -17,7 +17,6 @@ namespace {
 using inline_prof::gpu_test::check;
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
-using inline_prof::gpu_test::Refused;
 using inline_prof::gpu_test::take_memory;
 
 constexpr int kIterations = 45;
@@ -29,7 +28,7 @@ const double kZeroDouble = 0.0;
 
 void accept(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Refused(std::string(what) + " answers " + cublasGetStatusString(status));
+  throw std::runtime_error(std::string(what) + " answers " + cublasGetStatusString(status));
 }
 
 struct Memory {
@@ -201,7 +200,7 @@ void choose_algorithm(cublasLtHandle_t handle, Prepared& prepared) {
                                         prepared.d, prepared.d, preference, 1, &result, &count),
          "cublasLtMatmulAlgoGetHeuristic");
   accept(cublasLtMatmulPreferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");
-  if (count < 1) throw Refused("cublasLtMatmulAlgoGetHeuristic has no algorithm");
+  if (count < 1) throw std::runtime_error("cublasLtMatmulAlgoGetHeuristic has no algorithm");
   accept(result.state, "the heuristic's first algorithm");
   prepared.algorithm = result.algo;
 }
@@ -300,7 +299,7 @@ int main(int argc, char** argv) {
     accept(cublasCreate(&handle), "cublasCreate");
     accept(cublasSetStream(handle, stream), "cublasSetStream");
     accept(cublasLtCreate(&lt_handle), "cublasLtCreate");
-  } catch (const Refused& error) {
+  } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }

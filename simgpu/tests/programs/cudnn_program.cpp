@@ -1,12 +1,16 @@
 // Convolutions by the older functions of the simulated cuDNN; the argument names the scene.
+#include "cudnn_layer.hpp"
 #include "scenes.hpp"
 
 #include <cuda_runtime.h>
 
 #include <array>
-#include <cudnn.h>
 
 namespace {
+
+using cudnn_graph::Layer;
+using cudnn_graph::LayerMemory;
+using cudnn_graph::LayerShape;
 
 cudnnHandle_t handle = nullptr;
 void* data = nullptr;
@@ -16,56 +20,24 @@ void show(const char* what, cudnnStatus_t status) {
   std::printf("%s %s\n", what, cudnnGetErrorString(status));
 }
 
+LayerMemory memory(std::size_t workspace_bytes = kDataBytes) {
+  return {data, data, data, data, workspace_bytes};
+}
+
 // 32 images of 64 x 56 x 56, 128 filters of 3 x 3, padding 1.
-struct Layer {
-  explicit Layer(cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW,
-                 cudnnDataType_t type = CUDNN_DATA_FLOAT, int groups = 1) {
-    CHECK(cudnnCreateTensorDescriptor(&x));
-    CHECK(cudnnCreateTensorDescriptor(&y));
-    CHECK(cudnnCreateTensorDescriptor(&bias));
-    CHECK(cudnnCreateFilterDescriptor(&w));
-    CHECK(cudnnCreateConvolutionDescriptor(&convolution));
-    CHECK(cudnnSetTensor4dDescriptor(x, format, type, 32, 64, 56, 56));
-    CHECK(cudnnSetTensor4dDescriptor(y, format, type, 32, 128, 56, 56));
-    CHECK(cudnnSetTensor4dDescriptor(bias, format, type, 1, 128, 1, 1));
-    CHECK(cudnnSetFilter4dDescriptor(w, type, format, 128, 64 / groups, 3, 3));
-    CHECK(cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION,
-                                          CUDNN_DATA_FLOAT));
-    CHECK(cudnnSetConvolutionGroupCount(convolution, groups));
-  }
-  ~Layer() {
-    CHECK(cudnnDestroyTensorDescriptor(x));
-    CHECK(cudnnDestroyTensorDescriptor(y));
-    CHECK(cudnnDestroyTensorDescriptor(bias));
-    CHECK(cudnnDestroyFilterDescriptor(w));
-    CHECK(cudnnDestroyConvolutionDescriptor(convolution));
-  }
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
+constexpr LayerShape kPlain{
+    .n = 32, .c = 64, .h = 56, .w = 56, .k = 128, .r = 3, .s = 3, .p = 56, .q = 56, .pad = 1};
 
-  cudnnStatus_t forward(cudnnConvolutionFwdAlgo_t algo, std::size_t workspace = kDataBytes) const {
-    const float one = 1, zero = 0;
-    return cudnnConvolutionForward(handle, &one, x, data, w, data, convolution, algo, data,
-                                   workspace, &zero, y, data);
-  }
-  cudnnStatus_t backward_data(cudnnConvolutionBwdDataAlgo_t algo) const {
-    const float one = 1, zero = 0;
-    return cudnnConvolutionBackwardData(handle, &one, w, data, y, data, convolution, algo, data,
-                                        kDataBytes, &zero, x, data);
-  }
-  cudnnStatus_t backward_filter(cudnnConvolutionBwdFilterAlgo_t algo) const {
-    const float one = 1, zero = 0;
-    return cudnnConvolutionBackwardFilter(handle, &one, x, data, y, data, convolution, algo, data,
-                                          kDataBytes, &zero, w, data);
-  }
-
-  cudnnTensorDescriptor_t x = nullptr, y = nullptr, bias = nullptr;
-  cudnnFilterDescriptor_t w = nullptr;
-  cudnnConvolutionDescriptor_t convolution = nullptr;
-};
+LayerShape by_channels(cudnnDataType_t type, int groups = 1) {
+  LayerShape shape = kPlain;
+  shape.format = CUDNN_TENSOR_NHWC;
+  shape.type = type;
+  shape.groups = groups;
+  return shape;
+}
 
 void descriptors() {
-  const Layer layer(CUDNN_TENSOR_NHWC, CUDNN_DATA_BFLOAT16, 4);
+  const Layer layer(by_channels(CUDNN_DATA_BFLOAT16, 4));
   int n = 0, c = 0, h = 0, w = 0;
   CHECK(cudnnGetConvolution2dForwardOutputDim(layer.convolution, layer.x, layer.w, &n, &c, &h, &w));
   std::printf("output %d %d %d %d\n", n, c, h, w);
@@ -89,41 +61,44 @@ void descriptors() {
 }
 
 void every_algorithm() {
-  const Layer layer;
+  const Layer layer(kPlain);
   for (int i = 0; i < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; ++i) {
     const auto algo = static_cast<cudnnConvolutionFwdAlgo_t>(i);
     std::size_t bytes = 0;
     const auto status = cudnnGetConvolutionForwardWorkspaceSize(
         handle, layer.x, layer.w, layer.convolution, layer.y, algo, &bytes);
-    std::printf("forward %d %s, workspace %s\n", i, cudnnGetErrorString(layer.forward(algo)),
+    std::printf("forward %d %s, workspace %s\n", i,
+                cudnnGetErrorString(layer.forward(handle, memory(), algo)),
                 status != CUDNN_STATUS_SUCCESS ? "unknown"
                 : bytes > 0                    ? "needed"
                                                : "none");
   }
   for (int i = 0; i < CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT; ++i) {
-    std::printf(
-        "data %d %s\n", i,
-        cudnnGetErrorString(layer.backward_data(static_cast<cudnnConvolutionBwdDataAlgo_t>(i))));
+    std::printf("data %d %s\n", i,
+                cudnnGetErrorString(layer.backward_data(
+                    handle, memory(), static_cast<cudnnConvolutionBwdDataAlgo_t>(i))));
   }
   for (int i = 0; i < CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT; ++i) {
     std::printf("filter %d %s\n", i,
-                cudnnGetErrorString(
-                    layer.backward_filter(static_cast<cudnnConvolutionBwdFilterAlgo_t>(i))));
+                cudnnGetErrorString(layer.backward_filter(
+                    handle, memory(), static_cast<cudnnConvolutionBwdFilterAlgo_t>(i))));
   }
 }
 
 void checks() {
-  const Layer layer;
-  show("no room", layer.forward(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, 100));
-  const Layer nhwc(CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF);
-  show("nhwc winograd", nhwc.forward(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD));
-  show("nhwc gemm", nhwc.forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
+  const Layer layer(kPlain);
+  show("no room", layer.forward(handle, memory(100), CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED));
+  const Layer nhwc(by_channels(CUDNN_DATA_HALF));
+  show("nhwc winograd", nhwc.forward(handle, memory(), CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD));
+  show("nhwc gemm",
+       nhwc.forward(handle, memory(), CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
   CHECK(cudnnSetTensor4dDescriptor(nhwc.y, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF, 32, 128, 55, 56));
-  show("wrong output", nhwc.forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
+  show("wrong output",
+       nhwc.forward(handle, memory(), CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
 }
 
 void choice() {
-  const Layer layer;
+  const Layer layer(kPlain);
   std::array<cudnnConvolutionFwdAlgoPerf_t, 8> results{};
   int count = 0;
   CHECK(cudnnGetConvolutionForwardAlgorithm_v7(handle, layer.x, layer.w, layer.convolution, layer.y,
@@ -139,24 +114,28 @@ void choice() {
 
 // A forward pass with bias and activation, and back.
 void block() {
-  const Layer layer(CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF);
+  const Layer layer(by_channels(CUDNN_DATA_HALF));
+  cudnnTensorDescriptor_t bias = nullptr;
+  CHECK(cudnnCreateTensorDescriptor(&bias));
+  CHECK(cudnnSetTensor4dDescriptor(bias, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF, 1, 128, 1, 1));
   cudnnActivationDescriptor_t relu = nullptr;
   CHECK(cudnnCreateActivationDescriptor(&relu));
   CHECK(cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
   const float one = 1, zero = 0;
-  CHECK(layer.forward(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
-  CHECK(cudnnAddTensor(handle, &one, layer.bias, data, &one, layer.y, data));
+  CHECK(layer.forward(handle, memory(), CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM));
+  CHECK(cudnnAddTensor(handle, &one, bias, data, &one, layer.y, data));
   CHECK(cudnnActivationForward(handle, relu, &one, layer.y, data, &zero, layer.y, data));
   CHECK(cudnnActivationBackward(handle, relu, &one, layer.y, data, layer.y, data, layer.y, data,
                                 &zero, layer.y, data));
-  CHECK(cudnnConvolutionBackwardBias(handle, &one, layer.y, data, &zero, layer.bias, data));
-  CHECK(layer.backward_filter(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1));
-  CHECK(layer.backward_data(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1));
+  CHECK(cudnnConvolutionBackwardBias(handle, &one, layer.y, data, &zero, bias, data));
+  CHECK(layer.backward_filter(handle, memory(), CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1));
+  CHECK(layer.backward_data(handle, memory(), CUDNN_CONVOLUTION_BWD_DATA_ALGO_1));
   CHECK(cudnnConvolutionBiasActivationForward(
       handle, &one, layer.x, data, layer.w, data, layer.convolution,
       CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, data, kDataBytes, &zero, layer.y, data,
-      layer.bias, data, relu, layer.y, data));
+      bias, data, relu, layer.y, data));
   CHECK(cudnnDestroyActivationDescriptor(relu));
+  CHECK(cudnnDestroyTensorDescriptor(bias));
 }
 
 }  // namespace

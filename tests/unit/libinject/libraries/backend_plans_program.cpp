@@ -9,11 +9,9 @@
 
 namespace {
 
-using inline_prof::gpu_test::Descriptor;
-using inline_prof::gpu_test::Direction;
-using inline_prof::gpu_test::GraphShape;
-using inline_prof::gpu_test::kDirections;
-using inline_prof::gpu_test::Refused;
+using cudnn_graph::Descriptor;
+using cudnn_graph::Direction;
+using cudnn_graph::Shape;
 namespace record = inline_prof::record;
 
 struct Words {
@@ -35,10 +33,10 @@ void* set_attribute() {
   return known != nullptr && dladdr(known, &library) != 0 ? known : nullptr;
 }
 
-void show(const Direction& direction, const GraphShape& shape) {
+void show(const Direction& direction, const Shape& shape) {
   namespace libraries = inline_prof::libraries;
-  const Descriptor how = inline_prof::gpu_test::convolution_settings();
-  const Descriptor operation = inline_prof::gpu_test::graph_convolution(direction, shape);
+  const Descriptor how = cudnn_graph::convolution_settings();
+  const Descriptor operation = cudnn_graph::convolution(direction, shape);
   cudnnBackendDescriptor_t given = how.raw();
   libraries::note_descriptors_set(set_attribute(), operation.raw(), direction.convolution, &given,
                                   1);
@@ -63,11 +61,11 @@ void show(const Direction& direction, const GraphShape& shape) {
 int main() {
   try {
     std::cout << "cuDNN " << cudnnGetVersion() << '\n';
-    for (const Direction& direction : kDirections) {
-      show(direction, GraphShape{});
-      show(direction, GraphShape{.groups = 2});
+    for (const Direction& direction : cudnn_graph::kDirections) {
+      show(direction, Shape{});
+      show(direction, Shape{.groups = 2});
     }
-  } catch (const Refused& error) {
+  } catch (const std::runtime_error& error) {
     std::cout << error.what() << '\n';
     return 1;
   }
