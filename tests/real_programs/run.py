@@ -2,7 +2,7 @@
 """Runs programs that we did not write on the simulated GPU: each bare, under the injected library, with --torch, and in a
 warm-up that does not end, in which every launch is counted.
 
-What is asserted of each is in the functions `check_...`; docs/compatibility.md is its result. Exit status: 0 all passed, 1 something failed, 2 the environment cannot be used.
+README.md beside this file says what is asserted, docs/compatibility.md is the result. Exit status: 0 all passed, 1 something failed, 2 the environment cannot be used.
 """
 
 import argparse
