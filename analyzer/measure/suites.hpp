@@ -43,7 +43,7 @@ struct GridShape {
 };
 
 // Returns about 200 products that tell the parameters of a product model apart
-// (docs/models/matrix_products.md): 60 shapes spread evenly over the logarithms of 16 to 32768
+// (model/calibrated/gemm/README.md): 60 shapes spread evenly over the logarithms of 16 to 32768
 // (Halton's sequence), 40 whose tiles of 128 x 128 fill whole waves or one tile more, 50 with few
 // rows or columns, 30 that differ in depth alone, 20 long ones.  All sides are multiples of
 // `multiple`, which some types need.

@@ -30,7 +30,7 @@ namespace inline_prof::model {
 enum class Edition { kPublished, kCalibrated };
 // The predictions that a report shows: the fitted ones, or the plain roofline's for everything.
 enum class Models { kCalibrated, kRoofline };
-// Which edition of a published model's constants (docs/models/low_precision.md).
+// Which edition of a published model's constants (analyzer/model/published/float8/README.md).
 enum class ConstantSet { kOriginal, kMain };
 
 enum class ColumnKind { kInteger, kNumber, kFlag, kText };

@@ -1,5 +1,5 @@
 // An iteration as a list of operators, and what it costs the host to start each: the input of the
-// DLRM models' end-to-end time (docs/models/iteration_published.md).
+// DLRM models' end-to-end time (model/published/dlrm/iteration.md).
 #pragma once
 
 #include "read/input_error.hpp"

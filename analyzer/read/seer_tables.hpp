@@ -1,5 +1,5 @@
-// The tables that SEER trains on and is judged by (docs/models/seer.md).  Columns are told by
-// their place, as its program does: the header's words are free.
+// The tables that SEER trains on and is judged by (model/published/seer/README.md).  Columns are
+// told by their place, as its program does: the header's words are free.
 #pragma once
 
 #include "read/input_error.hpp"

@@ -7,25 +7,24 @@
 
 namespace inline_prof::model {
 
-// Embedding look-ups of DLRM: docs/models/embedding_published.md.
+// Embedding look-ups of DLRM: dlrm/embedding.md.
 [[nodiscard]] ModelEntry embedding_forward_entry();
 [[nodiscard]] ModelEntry embedding_backward_sgd_entry();
 [[nodiscard]] ModelEntry embedding_backward_rowwise_adagrad_entry();
 [[nodiscard]] ModelEntry embedding_v2_entry();
-// Fully connected layers of DLRM: docs/models/product_table.md.
+// Fully connected layers of DLRM: dlrm/product_table.md.
 [[nodiscard]] ModelEntry fc_entry();
 // SEER: the time of a convolution in the algorithm of a row, or of one of its other operators; and
-// the time of each algorithm with the one to pick (docs/models/seer.md).
+// the time of each algorithm with the one to pick (seer/README.md).
 [[nodiscard]] ModelEntry seer_entry();
 [[nodiscard]] ModelEntry seer_pick_entry();
-// torchao's roofline of low-precision training: docs/models/low_precision.md.
+// torchao's roofline of low-precision training: float8/README.md.
 [[nodiscard]] ModelEntry roofline_gemm_entry();
 [[nodiscard]] ModelEntry roofline_cast_entry();
 [[nodiscard]] ModelEntry roofline_linear_entry();
-// Curves of collectives and of device memory: docs/models/collectives_published.md.
+// Curves of collectives and of device memory: collective/README.md.
 [[nodiscard]] ModelEntry collective_entry();
-// NVIDIA's package nvidia-matmul-heuristics, where the user has it:
-// docs/models/nvmmh.md.
+// NVIDIA's package nvidia-matmul-heuristics, where the user has it (docs/models/nvmmh.md).
 [[nodiscard]] ModelEntry nvmmh_entry();
 
 // The names by which the originals, which are Python, end.

@@ -1,5 +1,5 @@
 // The time of a convolution on a GPU, in each way of computing it: matrix products on tiles and
-// waves, the transforms around them, and memory (docs/models/convolutions.md).
+// waves, the transforms around them, and memory (README.md beside this file).
 #pragma once
 
 #include "model/calibrated/analytic.hpp"

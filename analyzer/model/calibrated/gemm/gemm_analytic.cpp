@@ -45,8 +45,7 @@ enum Parameter : std::size_t {
   kQuantiseL2Gain,
 };
 
-// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
-// docs/models/matrix_products.md.
+// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; README.md beside this file.
 constexpr std::array<ParameterSpec, 25> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", "m, n and k below 64"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached",

@@ -1,5 +1,5 @@
 // The time of a matrix product on a GPU: tiles, waves, split-K and memory, with parameters that a
-// fit has to find (docs/models/matrix_products.md).
+// fit has to find (README.md beside this file).
 #pragma once
 
 #include "model/calibrated/analytic.hpp"

@@ -1,5 +1,5 @@
 // Embedding look-ups as the DLRM models see them: 4-byte elements, all tables of one size, the
-// indices spread evenly.  Formulas, symbols and sources: docs/models/embedding_published.md.
+// indices spread evenly.  Formulas, symbols and sources: embedding.md beside this file.
 #pragma once
 
 #include "model/model.hpp"

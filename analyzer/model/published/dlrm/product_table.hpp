@@ -1,5 +1,5 @@
 // The interpolation predictor for matrix products of the DLRM models:
-// docs/models/product_table.md.
+// product_table.md beside this file.
 #pragma once
 
 #include <array>

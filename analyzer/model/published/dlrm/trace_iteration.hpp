@@ -1,6 +1,6 @@
 // The iterations of a trace as the DLRM models see them: which operator called which, what the host
 // adds to each (T1 to T5), the kernels that have a model, and the end-to-end time of an iteration
-// on one rank (docs/models/iteration_published.md).
+// on one rank (iteration.md beside this file).
 #pragma once
 
 #include "model/published/dlrm/lookup.hpp"

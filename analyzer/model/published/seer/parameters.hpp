@@ -92,7 +92,7 @@ inline constexpr std::size_t kNoVariant = kVariants.size();
 inline constexpr std::array<std::int64_t, 5> kFftWidths = {16, 32, 64, 128, 256};
 [[nodiscard]] std::int64_t fft_width(std::int64_t in_width);
 
-// Choices of the published program that surprise (docs/models/seer.md).
+// Choices of the published program that surprise (README.md beside this file).
 struct Rules {
   // Two counts of blocks that no measured launch agrees with.
   bool nonfused_halves_columns;  // 7, 128x128: blocks of 64 columns, though a tile has 128
