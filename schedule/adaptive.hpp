@@ -42,7 +42,7 @@ struct PairRate {
 
 // Chooses classes by share of the iteration times doubt, and a member of each at random, until
 // every class is known well enough:
-//   - 10 samples, and the 95 % interval of its median (schedule/median.hpp) within +-target_ci;
+//   - 10 samples, and the 95 % interval of its median (base/median.hpp) within +-target_ci;
 //   - or less than 0.5 % of the iteration and kFewestForInterval samples;
 //   - or `repeat` samples of each member;
 //   - or given up: 32 tries in a row without a sample.

@@ -60,7 +60,7 @@ class Simulator {
   // The instance that cuInit made; null before.
   [[nodiscard]] static Simulator* instance();
 
-  // ---- contexts (context.cpp)
+  // ---- contexts
   Context& create_context(Device& device, bool primary, unsigned flags, unsigned api_version);
   void destroy_context(Context& context);
   void empty_context(Context& context);  // as cuDevicePrimaryCtxReset leaves it
@@ -109,7 +109,7 @@ class Simulator {
   void record(Stream& stream, const std::shared_ptr<Event>& event);
   void wait_for(Stream& stream, const Event& event);
   void call_host(Stream& stream, CUhostFn function, void* data);
-  void launch_graph(Stream& stream, GraphExec& exec);  // graph_launch.cpp
+  void launch_graph(Stream& stream, GraphExec& exec);  // graph_run.cpp
   void upload_graph(Stream& stream, GraphExec& exec);
   void let_go();  // of what destroyed executable graphs have kept until now
   void wait_value(Stream& stream, const ValueWait& wait);

@@ -21,7 +21,10 @@ class DocsCheck(unittest.TestCase):
         file.write_text(text)
 
     def test_a_page_that_agrees_with_its_tree_passes(self):
-        self.write("README.md", "[a](docs/accuracy.md#x) [b](https://example.org/c) [d](#here)\n"
+        self.write("docs/accuracy.md", "# Of x\n## A *part*, `b`\n* **Split k.** Yes.\n")
+        self.write("scripts/a.sh", "# docs/accuracy.md, section \"Of x\"; accuracy.md, \"Split k\", scripts/demo.sh, demo.sh\n")
+        self.write("base/b.hpp", "// a.sh, b.hpp, PERFORMANCE.md, DIR.md; ../scripts/a.sh\n#include \"none.hpp\"\n")
+        self.write("README.md", "# Here\n[a](docs/accuracy.md#a-part-b) [b](https://example.org/c#d) [d](#here)\n"
                    "```sh\nscripts/demo.sh -o /tmp/x\n./scripts/demo.sh\nbuild/dev/prof-analyze\n```\n"
                    "```json\n{\"a\": \"scripts/none.sh\"}\n```\n")
         self.assertEqual(docs_check.check(self.root), [])
@@ -30,6 +33,34 @@ class DocsCheck(unittest.TestCase):
         self.write("docs/page.md", "ok\n[a](accuracy.md), [b](none.md)\n")
         self.assertEqual(docs_check.check(self.root),
                          ["docs/page.md:2: the link none.md leads nowhere"])
+
+    def test_a_link_to_a_section_that_does_not_exist_is_named(self):
+        self.write("docs/page.md", "[a](accuracy.md#none) [b](#here)\n")
+        self.assertEqual(docs_check.check(self.root), [
+            "docs/page.md:1: the page of the link accuracy.md#none has no such section",
+            "docs/page.md:1: the page of the link #here has no such section"])
+
+    def test_what_a_comment_names_and_the_tree_does_not_have_is_named(self):
+        self.write("base/a.hpp", "int a;  // base/none.hpp, none.md, accuracy.md\n/* b.cpp\n * c.cpp\n */\n")
+        self.write("scripts/b.sh", "demo  # tests/none.py, and others' setup.py\n# docs/accuracy.md, \"None\"\n")
+        self.assertEqual(docs_check.check(self.root), [
+            "base/a.hpp:1: the comment names base/none.hpp, which does not exist",
+            "base/a.hpp:1: the comment names none.md, which does not exist",
+            "base/a.hpp:2: the comment names b.cpp, which does not exist",
+            "base/a.hpp:3: the comment names c.cpp, which does not exist",
+            "scripts/b.sh:1: the comment names tests/none.py, which does not exist",
+            "scripts/b.sh:2: docs/accuracy.md has no section \"None\""])
+
+    def test_a_recipe_that_names_nothing_of_the_sources_is_named(self):
+        self.write("docs/how_to_add.md", "`kTable`, `make_it()`, `kNone`, `none_of()`\n")
+        self.write("base/a.cpp", "int kTable; void make_it();\n")
+        self.assertEqual(docs_check.check(self.root), [
+            "docs/how_to_add.md:1: no source has kNone", "docs/how_to_add.md:1: no source has none_of()"])
+
+    def test_pages_that_grow_too_long_are_counted(self):
+        self.write("docs/deep/page.md", "word " * docs_check.MOST_WORDS)
+        self.assertEqual(docs_check.check(self.root), [
+            "docs:1: README.md and docs have 36501 words, 36500 at most: say it shorter, or beside the code"])
 
     def test_a_command_that_does_not_exist_is_named(self):
         self.write("README.md", "```bash\nscripts/demo.sh\nscripts/none.sh --fast\n```\n")
