@@ -40,7 +40,7 @@ struct Shown {
   int table = 0;
   int markdown = 0;
   int csv = 0;
-  int dataset = 0;                   // the table `event`; docs/dataset.md
+  int dataset = 0;                   // the table `event`; docs/schemas/dataset.csv
   bool is_int64_in_dataset = false;  // else 32 bits hold it
   std::string_view dataset_name{};   // if it differs from the column's
 };

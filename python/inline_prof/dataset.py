@@ -253,7 +253,7 @@ def _stream(pa, command, staging):
 
 
 def schema():
-    """Returns {table: {column: type}} as in docs/dataset.md, without the folders `run` and `host`."""
+    """Returns {table: {column: type}} as in docs/schemas/dataset.csv, without the folders `run` and `host`."""
     with open(os.path.join(os.path.dirname(__file__), "dataset_schema.json"), encoding="utf-8") as file:
         return json.load(file)["tables"]
 

@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import resource
 import subprocess
 import sys
@@ -117,17 +116,10 @@ class Dataset(unittest.TestCase):
                 rest = rest[sum(column["sizes"]):]
         self.assertEqual(rest, b"")
         self.assertEqual(found, tables)
-        page = (SOURCE / "docs/dataset.md").read_text()
         shown = {}
-        of_each, *sections = re.split(r"^### ", page, flags=re.MULTILINE)
-        for section in sections:
-            name = section.split("\n", 1)[0].strip("`")
-            shown[name] = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
-        missing = {"sample": {"version", "file"}, "finding": {"rank"}}
-        for column, type_name in re.findall(r"^\| `(version|file|rank)` \| (\w+) \|", of_each, re.MULTILINE):
-            for name, columns in shown.items():
-                if column not in missing.get(name, ()):
-                    columns[column] = type_name
+        with (SOURCE / "docs/schemas/dataset.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                shown.setdefault(row["table"], {})[row["column"]] = row["type"]
         self.assertEqual(shown, tables)
 
     def test_phases_have_rows_and_events_their_numbers(self):
