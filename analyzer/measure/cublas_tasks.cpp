@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -294,51 +293,6 @@ Work CublasTasks::gemm(const read::Op& op) {
     launch_quantise(stream, from, operands.a, largest, static_cast<std::size_t>(count));
     multiply(stream);
   };
-  return work;
-}
-
-// Runs attention as two products with a softmax of ours between them.
-Work CublasTasks::attention(const read::Op& op) {
-  const std::int64_t batch = integer(op, "batch"), heads = integer(op, "heads"),
-                     q_len = integer(op, "q_len"), kv_len = integer(op, "kv_len"),
-                     head_dim = integer(op, "head_dim");
-  const std::string type = text_or(op, "type", "bf16");
-  if (text_or(op, "pass", "forward") != "forward") {
-    throw Skipped("attention's backward pass is not measured");
-  }
-  if (is_set(op, "causal")) throw Skipped("causal attention is not measured");
-  if (integer_or(op, "kv_heads", heads) != heads) {
-    throw Skipped("attention with shared heads is not measured");
-  }
-  const Product scores{.m = q_len,
-                       .n = kv_len,
-                       .k = head_dim,
-                       .batch = batch * heads,
-                       .trans_a = false,
-                       .trans_b = true,
-                       .a_type = type,
-                       .b_type = type,
-                       .c_type = type,
-                       .compute = CUBLAS_COMPUTE_32F};
-  Product values = scores;
-  values.n = head_dim;
-  values.k = kv_len;
-  values.trans_b = false;
-  const Operands first = take_operands(gpu_, scores);
-  Operands second{.a = first.c,
-                  .b = take_normal(gpu_, scores.batch * kv_len * head_dim, type, 6),
-                  .c = take_normal(gpu_, scores.batch * q_len * head_dim, type, 7)};
-  Work work = handles_->blas_product(gpu_, scores, first);
-  Work last = handles_->blas_product(gpu_, values, second);
-  const Rows rows{.rows = scores.batch * q_len, .columns = kv_len, .element = element_of(type)};
-  const float factor = 1.0F / std::sqrt(static_cast<float>(head_dim));
-  work.run = [score = std::move(work.run), combine = std::move(last.run), rows, first,
-              factor](cudaStream_t stream) {
-    score(stream);
-    launch_softmax_forward(stream, rows, first.c, first.c, factor);
-    combine(stream);
-  };
-  work.stand_in = true;
   return work;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 namespace inline_prof::measure {
@@ -37,22 +36,12 @@ Work own_kernel(std::function<void(cudaStream_t)> run, bool stand_in = false) {
   return {.run = std::move(run), .library = {}, .stand_in = stand_in};
 }
 
-struct RowShape {
-  Rows rows;
-  std::int64_t count;
-  std::string type;
-};
-
-RowShape row_shape(const read::Op& op) {
-  const std::int64_t rows = integer(op, "rows");
-  const std::int64_t columns = integer(op, "cols");
-  const std::string type = text_or(op, "type", "f32");
-  const Element element = element_of(type);
-  if (element == Element::kF8e4m3) throw Skipped(fmt::format("no {} of {}", op.kind, type));
-  if (rows > std::numeric_limits<int>::max()) throw Skipped("more rows than a grid has blocks");
-  return {.rows = {.rows = rows, .columns = columns, .element = element},
-          .count = static_cast<std::int64_t>(product({rows, columns})),
-          .type = type};
+// Moves as many bytes as a kernel of the run, of which nothing else is known.
+Work moving_work(Gpu& gpu, std::size_t read_bytes, std::size_t write_bytes) {
+  void* from = take_bytes(gpu, read_bytes, 1);
+  void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
+  return own_kernel([=](cudaStream_t s) { launch_move(s, from, read_bytes, to, write_bytes); },
+                    true);
 }
 
 }  // namespace
@@ -94,6 +83,7 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
   const std::size_t write_bytes = bytes(op, "write_bytes");
   if (read_bytes + write_bytes < 16) throw Skipped("nothing is read or written");
   const std::string kernel = text_or(op, "kernel", "");
+  if (kernel.empty()) return moving_work(gpu, read_bytes, write_bytes);
   if (kernel == "scale") {
     auto* values = static_cast<float*>(take_bytes(gpu, read_bytes, 1));
     return own_kernel([=](cudaStream_t s) { launch_scale(s, values, 1.0001F, read_bytes / 4); });
@@ -114,9 +104,7 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
       launch_cast(s, from, cast.from, to, cast.to, read_bytes / bytes_of(cast.from));
     });
   }
-  if (!kernel.empty()) throw Skipped(fmt::format("no kernel is called {}", kernel));
-  return own_kernel([=](cudaStream_t s) { launch_move(s, from, read_bytes, to, write_bytes); },
-                    true);
+  throw Skipped(fmt::format("no kernel is called {}", kernel));
 }
 
 Work bandwidth_work(const read::Op& op, Gpu& gpu) {
@@ -179,27 +167,12 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
       stand_in);
 }
 
-// Runs one of our kernels on rows: forward reads `in`, backward the gradient, too.
-template <typename Forward, typename Backward>
-Work row_work(const read::Op& op, Gpu& gpu, Forward forward, Backward backward) {
-  const RowShape shape = row_shape(op);
-  const void* in = take_normal(gpu, shape.count, shape.type, 1);
-  void* out = take_normal(gpu, shape.count, shape.type, 2);
-  if (text_or(op, "pass", "forward") == "forward")
-    return own_kernel([=](cudaStream_t s) { forward(s, shape.rows, in, out); }, true);
-  void* gradient = take_normal(gpu, shape.count, shape.type, 3);
-  return own_kernel([=](cudaStream_t s) { backward(s, shape.rows, in, out, gradient); }, true);
-}
-
-Work norm_work(const read::Op& op, Gpu& gpu) {
-  return row_work(op, gpu, launch_norm_forward, launch_norm_backward);
-}
-
-Work softmax_work(const read::Op& op, Gpu& gpu) {
-  const auto forward = [](cudaStream_t s, const Rows& rows, const void* in, void* out) {
-    launch_softmax_forward(s, rows, in, out, 1.0F);
-  };
-  return row_work(op, gpu, forward, launch_softmax_backward);
+Work rows_work(const read::Op& op, Gpu& gpu) {
+  const Element element = element_of(text_or(op, "type", "f32"));
+  const std::size_t tensor =
+      product({integer(op, "rows"), integer(op, "cols")}) * bytes_of(element);
+  const bool is_forward = text_or(op, "pass", "forward") == "forward";
+  return moving_work(gpu, is_forward ? tensor : 2 * tensor, tensor);
 }
 
 }  // namespace inline_prof::measure

@@ -164,18 +164,6 @@ __device__ float warp_largest(float value) {
   return value;
 }
 
-// Returns the sum over a block of kThreads to every thread.  The 32 lanes that add up at the end
-// see each of the 8 warps' values four times.
-__device__ float block_sum(float value) {
-  constexpr float kRepeats = static_cast<float>(kWarp * kWarp) / kThreads;
-  __shared__ float of_warps[kThreads / kWarp];
-  value = warp_sum(value);
-  __syncthreads();  // earlier uses of of_warps have ended
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  return warp_sum(of_warps[threadIdx.x % (kThreads / kWarp)]) / kRepeats;
-}
-
 __device__ float block_largest(float value) {
   __shared__ float of_warps[kThreads / kWarp];
   value = warp_largest(value);
@@ -246,89 +234,6 @@ __global__ void embedding_squares(Lookup lookup, float* squares, const float* gr
     atomicAdd(&squares[table * static_cast<std::size_t>(lookup.rows) +
                        static_cast<std::size_t>(indices[l])],
               sum);
-}
-
-struct Moments {
-  float mean, inverse_deviation;
-};
-
-template <typename T>
-__device__ Moments moments_of(const T* row, std::int64_t columns) {
-  float sum = 0;
-  float squares = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    const auto value = static_cast<float>(row[i]);
-    sum += value;
-    squares += value * value;
-  }
-  const auto n = static_cast<float>(columns);
-  const float mean = block_sum(sum) / n;
-  const float variance = fmaxf(block_sum(squares) / n - mean * mean, 0.0F);
-  return {mean, rsqrtf(variance + 1e-5F)};
-}
-
-template <typename T>
-__global__ void norm_forward(const T* in, T* out, std::int64_t columns) {
-  const T* row = in + static_cast<std::int64_t>(blockIdx.x) * columns;
-  const Moments moments = moments_of(row, columns);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    out[static_cast<std::int64_t>(blockIdx.x) * columns + i] =
-        T((static_cast<float>(row[i]) - moments.mean) * moments.inverse_deviation);
-  }
-}
-
-template <typename T>
-__global__ void norm_backward(const T* in, const T* out_gradient, T* in_gradient,
-                              std::int64_t columns) {
-  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
-  const Moments moments = moments_of(in + start, columns);
-  float sum = 0;
-  float product = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    const auto gradient = static_cast<float>(out_gradient[start + i]);
-    sum += gradient;
-    product +=
-        gradient * (static_cast<float>(in[start + i]) - moments.mean) * moments.inverse_deviation;
-  }
-  const auto n = static_cast<float>(columns);
-  sum = block_sum(sum) / n;
-  product = block_sum(product) / n;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    const float normed =
-        (static_cast<float>(in[start + i]) - moments.mean) * moments.inverse_deviation;
-    in_gradient[start + i] =
-        T((static_cast<float>(out_gradient[start + i]) - sum - normed * product) *
-          moments.inverse_deviation);
-  }
-}
-
-template <typename T>
-__global__ void softmax_forward(const T* in, T* out, std::int64_t columns, float factor) {
-  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
-  float most = -3.0e38F;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
-    most = fmaxf(most, static_cast<float>(in[start + i]) * factor);
-  most = block_largest(most);
-  float sum = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
-    sum += __expf(static_cast<float>(in[start + i]) * factor - most);
-  sum = block_sum(sum);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
-    out[start + i] = T(__expf(static_cast<float>(in[start + i]) * factor - most) / sum);
-}
-
-template <typename T>
-__global__ void softmax_backward(const T* out, const T* out_gradient, T* in_gradient,
-                                 std::int64_t columns) {
-  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
-  float sum = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
-    sum += static_cast<float>(out[start + i]) * static_cast<float>(out_gradient[start + i]);
-  sum = block_sum(sum);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
-    in_gradient[start + i] =
-        T(static_cast<float>(out[start + i]) * (static_cast<float>(out_gradient[start + i]) - sum));
-  }
 }
 
 // Calls `use` with a null pointer of the element's type; f8 has no arithmetic of its own.
@@ -453,43 +358,6 @@ void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* 
   embedding_squares<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, squares, gradients);
   embedding_update<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, weights, squares,
                                                                     gradients, rate);
-}
-
-void launch_norm_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out) {
-  with_type(shape.element, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    norm_forward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
-        static_cast<const T*>(in), static_cast<T*>(out), shape.columns);
-  });
-}
-
-void launch_norm_backward(cudaStream_t stream, const Rows& shape, const void* in,
-                          const void* out_gradient, void* in_gradient) {
-  with_type(shape.element, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    norm_backward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
-        static_cast<const T*>(in), static_cast<const T*>(out_gradient),
-        static_cast<T*>(in_gradient), shape.columns);
-  });
-}
-
-void launch_softmax_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out,
-                            float factor) {
-  with_type(shape.element, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    softmax_forward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
-        static_cast<const T*>(in), static_cast<T*>(out), shape.columns, factor);
-  });
-}
-
-void launch_softmax_backward(cudaStream_t stream, const Rows& shape, const void* out,
-                             const void* out_gradient, void* in_gradient) {
-  with_type(shape.element, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    softmax_backward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
-        static_cast<const T*>(out), static_cast<const T*>(out_gradient),
-        static_cast<T*>(in_gradient), shape.columns);
-  });
 }
 
 }  // namespace inline_prof::measure

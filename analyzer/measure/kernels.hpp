@@ -55,17 +55,4 @@ void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weig
 void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
                               float* squares, const float* gradients, float rate);
 
-// Rows of f32, f16 or bf16; the kernels have a block for each.
-struct Rows {
-  std::int64_t rows, columns;
-  Element element;
-};
-void launch_norm_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out);
-void launch_norm_backward(cudaStream_t stream, const Rows& shape, const void* in,
-                          const void* out_gradient, void* in_gradient);
-void launch_softmax_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out,
-                            float factor);
-void launch_softmax_backward(cudaStream_t stream, const Rows& shape, const void* out,
-                             const void* out_gradient, void* in_gradient);
-
 }  // namespace inline_prof::measure

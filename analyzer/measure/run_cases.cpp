@@ -128,7 +128,7 @@ class Runner {
       case OpKind::kGemm:
         return cublas_.gemm(op);
       case OpKind::kAttention:
-        return attention(op);
+        return cudnn_.attention(op);
       case OpKind::kConv:
         return cudnn_.convolution(op);
       case OpKind::kCollective:
@@ -138,28 +138,10 @@ class Runner {
       case OpKind::kEmbedding:
         return embedding_work(op, gpu_);
       case OpKind::kNorm:
-        return norm_work(op, gpu_);
       case OpKind::kSoftmax:
-        return softmax_work(op, gpu_);
+        return rows_work(op, gpu_);
       default:
         throw Skipped(fmt::format("{} is not measured", op.kind));
-    }
-  }
-
-  // Most runs fuse attention, with one library or another.  cuDNN's kernel stands in for theirs,
-  // and products do where cuDNN cannot.
-  Work attention(const read::Op& op) {
-    std::string reason;
-    try {
-      return cudnn_.attention(op);
-    } catch (const Skipped& skipped) {
-      reason = skipped.what();
-      gpu_.give_back();
-    }
-    try {
-      return cublas_.attention(op);
-    } catch (const Skipped& skipped) {
-      throw Skipped(fmt::format("{}; products: {}", reason, skipped.what()));
     }
   }
 

@@ -23,7 +23,6 @@ class CublasTasks {
 
   // Multiplies by cuBLAS, or by cuBLASLt for 8-bit types and calls that came from it.
   [[nodiscard]] Work gemm(const read::Op& op);
-  [[nodiscard]] Work attention(const read::Op& op);
 
  private:
   struct Handles;
@@ -40,7 +39,7 @@ class CudnnTasks {
 
   // Runs the algorithm that the operation names, or the one that cuDNN chooses.
   [[nodiscard]] Work convolution(const read::Op& op);
-  // Runs attention in one kernel.
+  // Runs attention in one kernel, which stands in for those of other libraries.
   [[nodiscard]] Work attention(const read::Op& op);
 
  private:
@@ -74,8 +73,8 @@ class NcclTasks {
 [[nodiscard]] Work memory_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work bandwidth_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work embedding_work(const read::Op& op, Gpu& gpu);
-[[nodiscard]] Work norm_work(const read::Op& op, Gpu& gpu);
-[[nodiscard]] Work softmax_work(const read::Op& op, Gpu& gpu);
+// Stands in for a norm or a softmax by what it reads and writes: its time is that of its tensors.
+[[nodiscard]] Work rows_work(const read::Op& op, Gpu& gpu);
 
 // Takes memory of so many numbers, normally distributed.
 [[nodiscard]] void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type,
