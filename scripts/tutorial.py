@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/tutorial.md and docs/distributed.md, block after block, in one folder each.
+"""Runs the commands of the tutorial, of the page on many ranks and of two examples, block after block, in one folder each.
 
 usage: scripts/tutorial.py BUILD_DIR [--write]
 
@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-PAGES = [SOURCE / "docs/tutorial.md", SOURCE / "docs/distributed.md"]
+PAGES = [SOURCE / page for page in ("docs/tutorial.md", "docs/distributed.md", "examples/trace/README.md",
+                                    "examples/watch/README.md")]
 BLOCK = re.compile(r"^```sh\n(?P<commands>.*?)^```\n(?P<between>\n*)(?P<output>^```text\n.*?^```\n)?",
                    re.MULTILINE | re.DOTALL)
 
