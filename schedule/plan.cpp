@@ -12,15 +12,20 @@
 namespace inline_prof::schedule {
 namespace {
 
-// Returns `round_count` permutations of the events, one after the other.
+// Returns `round_count` permutations of the events, one after the other; in the first, the events
+// of a larger size come first.
 std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round_count,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, const std::vector<double>& sizes) {
   base::SplitMix64 random(seed);
   std::vector<std::uint32_t> order(event_count * round_count);
   for (std::size_t round = 0; round < round_count; ++round) {
     const auto of_round = std::span(order).subspan(round * event_count, event_count);
     std::iota(of_round.begin(), of_round.end(), std::uint32_t{0});
     base::shuffle(of_round, random);
+  }
+  if (!sizes.empty() && round_count > 0) {
+    std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(event_count),
+                     [&](std::uint32_t a, std::uint32_t b) { return sizes[a] > sizes[b]; });
   }
   return order;
 }
@@ -34,7 +39,7 @@ void check_samples(std::size_t event_count, std::int64_t repeat) {
                       " samples: name fewer events or lower the number of repeats");
 }
 
-Plan::Plan(std::size_t event_count, const Settings& settings)
+Plan::Plan(std::size_t event_count, const Settings& settings, const std::vector<double>& sizes)
     : event_count_(event_count), warmup_(settings.warmup), repeat_(settings.repeat) {
   check(settings);
   if (settings.policy == Policy::kAdaptive) {
@@ -42,7 +47,7 @@ Plan::Plan(std::size_t event_count, const Settings& settings)
   }
   check_samples(event_count, repeat_);
   if (settings.policy == Policy::kInterleaved) {
-    order_ = interleave(event_count, static_cast<std::size_t>(repeat_), settings.seed);
+    order_ = interleave(event_count, static_cast<std::size_t>(repeat_), settings.seed, sizes);
   }
 }
 

@@ -34,10 +34,12 @@ class Plan {
   //   in_order      event 0 in the first `repeat` iterations, then event 1 ..., as the original
   //                 profiler did: clocks and neighbours stay the same within an event.
   //   interleaved   rounds in which every event has one iteration, each round in its own order: a
-  //                 drift of the clock, or a disturbance, is spread over all events.
+  //                 drift of the clock, or a disturbance, is spread over all events.  In the first
+  //                 round those with the larger of `sizes`, one for each event, come first: a run
+  //                 that ends early has measured what takes most.
   // Throws ScheduleError for settings that check() refuses, for policy adaptive (adaptive.hpp), and
   // for more than kMaxSamples samples.
-  Plan(std::size_t event_count, const Settings& settings);
+  Plan(std::size_t event_count, const Settings& settings, const std::vector<double>& sizes = {});
   Plan(std::size_t event_count, std::int64_t warmup, std::int64_t repeat, Policy policy,
        std::uint64_t seed);
 

@@ -219,11 +219,12 @@ Selection select(const Request& request, const std::vector<MetEvent>& met) {
   return select_everything(met);
 }
 
-Plan make_plan(const Request& request, const Selection& selection, const Settings& settings) {
+Plan make_plan(const Request& request, const Selection& selection, const Settings& settings,
+               const std::vector<double>& sizes) {
   if (const auto* list = std::get_if<SampleList>(&request)) {
     return Plan(selection.chosen.size(), list->warmup, selection.turns);
   }
-  return Plan(selection.chosen.size(), settings);
+  return Plan(selection.chosen.size(), settings, sizes);
 }
 
 }  // namespace inline_prof::schedule

@@ -32,8 +32,8 @@ struct Selection {
 // occurrence, whose layer it then gets.
 [[nodiscard]] Selection select(const Request& request, const std::vector<MetEvent>& met);
 
-// Returns the plan for a selection from `request`. Throws as Plan does.
+// Returns the plan for a selection from `request`; `sizes` as for Plan. Throws as Plan does.
 [[nodiscard]] Plan make_plan(const Request& request, const Selection& selection,
-                             const Settings& settings);
+                             const Settings& settings, const std::vector<double>& sizes = {});
 
 }  // namespace inline_prof::schedule

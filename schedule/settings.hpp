@@ -14,12 +14,13 @@ namespace inline_prof::schedule {
 inline constexpr double kDefaultBudgetPercent = 0.1;
 inline constexpr double kDefaultTargetCi = 0.03;
 
-// The defaults are the original profiler's.
+// The defaults are the original profiler's but for the policy: its order, in_order, leaves most
+// events without a sample where a run ends early.
 struct Settings {
   std::int64_t warmup = 10;
   std::int64_t repeat = 50;
   Mode mode = Mode::kFineGrained;
-  Policy policy = Policy::kInOrder;
+  Policy policy = Policy::kInterleaved;
   std::uint64_t seed = 1;
   std::optional<double> budget_percent{};
   std::optional<double> target_ci{};

@@ -24,7 +24,8 @@ using base::Labels;
 constexpr std::array<std::string_view, 5> kPasses{"forward", "backward", "optimizer", "collective",
                                                   "other"};
 
-// Returns the pass that the operation names, else the one that the words of the label suggest.
+// Returns the pass that the operation names, else the one that the words of the label suggest.  A
+// named layer without such a word is a module's forward pass.
 std::string_view pass_of(const EventRecord& event) {
   std::string words = event.layer_name + "." + event.event_name;
   if (event.op) {
@@ -38,7 +39,7 @@ std::string_view pass_of(const EventRecord& event) {
   if (has("bprop") || has("backward")) return "backward";
   if (has("fprop") || has("forward")) return "forward";
   if (has("optimizer") || has("update")) return "optimizer";
-  return "other";
+  return event.layer_name.empty() ? "other" : "forward";
 }
 
 // An event with a time, and what encloses it on its stream.

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 #include <unordered_set>
 
@@ -60,6 +62,32 @@ double pair_us(const record::Calibration& calibration) {
       return std::max(us, calibration.empty_pair.median_us);
   }
   return calibration.empty_pair.median_us;
+}
+
+// Estimates how long a target takes from what the warm-up has seen, to order the first round: the
+// threads that it launches, 16 bytes of a copy each, and in a matrix product the depth of the sum.
+// A label or a call of several launches comes first: it holds the most.
+double expected_size(const Target& target) {
+  // A thread of a product has as much to do for 64 of the depth as one that copies 16 bytes.
+  constexpr double depth_of_a_copy = 64.0;
+  constexpr double bytes_of_a_thread = 16.0;
+  const record::EventRecord& event = *target.events.front();
+  const auto attribute = [&](std::string_view name) -> double {
+    if (event.op == nullptr) return 0;
+    for (const auto& [own, value] : event.op->attributes) {
+      const auto* number = std::get_if<std::int64_t>(&value);
+      if (own == name && number != nullptr) return static_cast<double>(*number);
+    }
+    return 0;
+  };
+  if (event.is_copy) return attribute("bytes") / bytes_of_a_thread;
+  if (!event.shape) return std::numeric_limits<double>::infinity();
+  double threads = 1;
+  for (const auto& sides : {event.shape->grid, event.shape->block}) {
+    for (const unsigned side : sides)
+      threads *= side;
+  }
+  return threads * std::max(1.0, attribute("k") / depth_of_a_copy);
 }
 
 }  // namespace
@@ -268,7 +296,13 @@ bool Planning::plan_run() {
     begin_adaptive(classes);
     measured = kMostAdaptiveTimes;
   } else if (!plain.chosen.empty()) {
-    course.plan = schedule::make_plan(session_.request, plain, session_.settings);
+    std::vector<double> sizes;
+    // Ranks that launch the same in other sizes measure the same event in an iteration.
+    if (session_.config.world_size.value_or(1) == 1) {
+      for (std::size_t i = 0; i < course.plain_targets; ++i)
+        sizes.push_back(expected_size(course.targets[i]));
+    }
+    course.plan = schedule::make_plan(session_.request, plain, session_.settings, sizes);
     measured = course.plan.last_iteration() - session_.settings.warmup;
   } else {
     course.plan = schedule::Plan(0, session_.settings.warmup, std::vector<schedule::Turn>{});

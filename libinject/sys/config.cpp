@@ -36,9 +36,11 @@ constexpr std::array kVariables{
              "period: where N launches begin to repeat on the busiest stream, a graph's counted "
              "as one; "
              "auto: the macro where it is called, else the period of the launches"},
-    Variable{"INLINE_PROF_POLICY", "in_order", "in_order, interleaved, adaptive",
-             "in_order: all samples of an event one after the other; interleaved: shuffled; "
-             "adaptive: classes of equal launches, until each is known to INLINE_PROF_TARGET_CI"},
+    Variable{
+        "INLINE_PROF_POLICY", "interleaved", "in_order, interleaved, adaptive",
+        "interleaved: every event once, the large ones first, then all again, shuffled; in_order: "
+        "all samples of an event one after the other; "
+        "adaptive: classes of equal launches, until each is known to INLINE_PROF_TARGET_CI"},
     Variable{"INLINE_PROF_BUDGET", "0.1%", "above 0% to 100%, or above 0 to 1",
              "what the pairs of events may cost of an iteration's time (policy adaptive)"},
     Variable{"INLINE_PROF_TARGET_CI", "0.03", "above 0, below 1",

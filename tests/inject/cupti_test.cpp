@@ -93,8 +93,9 @@ TEST(CuptiBackend, SubscribesToLaunchesAndLeavesWhenDone) {
 }
 
 TEST(CuptiBackend, TurnsCallbacksOffWhereOnlyLabelsAreArmed) {
-  const ProfiledRun run("host_training", cupti_training({"INLINE_PROF_BACKEND=cupti"},
-                                                        {"--iterations=60", "--sync"}));
+  const ProfiledRun run("host_training",
+                        cupti_training({"INLINE_PROF_BACKEND=cupti", "INLINE_PROF_POLICY=in_order"},
+                                       {"--iterations=60", "--sync"}));
   EXPECT_EQ(run.output, "host ok, 300 launches\n");
   EXPECT_EQ(run.profile["profiler"]["backend"], "cupti");
   EXPECT_EQ(events_of(run.profile), (std::set<std::string>{"kernel_c 0", "step 0", "step.gemm 0"}));

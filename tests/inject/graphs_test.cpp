@@ -177,7 +177,7 @@ TEST(Graphs, ALabelOfTheCaptureIsOneEventWithItsOperation) {
 }
 
 TEST(Graphs, CapturedInEveryIterationAreMeasuredInTheCapture) {
-  const GraphRun run({"recapturing", "every=1"});
+  const GraphRun run({"recapturing", "every=1"}, {"INLINE_PROF_POLICY=in_order"});
   const json& label = event_named(run.profile, "fc");
   EXPECT_TRUE(has_flag(label, "recaptured"));
   expect_label(run.profile, label);

@@ -30,7 +30,8 @@ HostOptions searching(const Texts& arguments, const Texts& settings,
                       const std::string& model = kModel) {
   return {.arguments = arguments,
           .environment = joined(
-              {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto", "INLINE_PROF_OVERHEAD=0"},
+              {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto", "INLINE_PROF_OVERHEAD=0",
+               "INLINE_PROF_POLICY=in_order"},  // an iteration's first event is measured first
               settings),
           .files = {{"model.json", model}}};
 }

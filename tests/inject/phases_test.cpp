@@ -101,7 +101,8 @@ TEST_P(MarkedOrFound, TrainingAndEvaluationGoOnWhereTheyStopped) {
 }
 
 TEST(Phases, PrefillAndDecodeAreTwo) {
-  const json profile = profile_of({"--marks", "--times=12", "prefill:10:24", "decode:12:60"}, "5");
+  const json profile = profile_of({"--marks", "--times=12", "prefill:10:24", "decode:12:60"}, "5",
+                                  {"INLINE_PROF_POLICY=in_order"});
   ASSERT_EQ(profile["phases"].size(), 2U);
   EXPECT_EQ(samples_of(profile, 0), 60U);
   EXPECT_EQ(samples_of(profile, 1), 70U);

@@ -238,6 +238,11 @@ Resolved resolve(const Options& options) {
 
   Resolved resolved;
   resolved.settings = schedule::settle(options.choices, request);
+  const auto* own = std::get_if<Spec>(&request);
+  const bool is_policy_asked = options.choices.policy || (own != nullptr && own->policy);
+  // A prof.schedule stays as the original wrote it.
+  if (!is_policy_asked && !options.output.ends_with(".json"))
+    resolved.settings.policy = Policy::kInOrder;
   say_all(resolved.settings.warnings);
   resolved.iteration_ms = options.iteration_ms;
 
@@ -349,7 +354,7 @@ void add_options(Command& app, Options& options) {
          [&options](const std::string& name) {
            options.choices.policy = schedule::policy_from_name(name);
          },
-         "in_order, interleaved or adaptive [in_order]")
+         "in_order, interleaved or adaptive [interleaved; in_order in a prof.schedule]")
       .check(one_of({"in_order", "interleaved", "adaptive"}));
   app.add_text(
       "--budget",

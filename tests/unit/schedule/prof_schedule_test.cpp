@@ -157,9 +157,11 @@ TEST_F(ProfSchedule, ResolvesARequestAgainstAnEarlierRun) {
 
 TEST_F(ProfSchedule, WritesAScheduleJsonThatSaysTheSame) {
   file("prof.json", kProf);
-  ASSERT_EQ(run("--from prof.json -o s.json").exit_status, 0);
+  ASSERT_EQ(run("--from prof.json --policy in_order -o s.json").exit_status, 0);
   ASSERT_EQ(run("--from prof.json -o prof.schedule").exit_status, 0);
   EXPECT_EQ(run("s.json -o -").output, content(path("prof.schedule")));
+  ASSERT_EQ(run("--from prof.json -o rounds.json").exit_status, 0);
+  EXPECT_THAT(content(path("rounds.json")), HasSubstr("\"interleaved\""));
 }
 
 TEST_F(ProfSchedule, WritesAProfEvents) {

@@ -148,9 +148,12 @@ TEST(MakePlan, GeneratesForTheChosenEvents) {
   spec.repeat = 2;
   spec.patterns = {{.match = "fc.fprop"}};
   const Selection selection = select(spec, met_without_layers());
-  const Plan plan = make_plan(spec, selection, settle({}, spec));
+  const Plan plan = make_plan(spec, selection, settle({.policy = Policy::kInOrder}, spec));
   EXPECT_EQ(plan.sample_count(), 4);
   EXPECT_EQ(plan.event_at(13), 1U);
+  const Plan large_first = make_plan(spec, selection, settle({}, spec), {1.0, 2.0});
+  EXPECT_EQ(large_first.event_at(11), 1U);
+  EXPECT_EQ(large_first.event_at(12), 0U);
 }
 
 }  // namespace

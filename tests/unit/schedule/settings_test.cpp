@@ -11,12 +11,12 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(Settle, GivesTheOriginalsDefaults) {
+TEST(Settle, GivesTheOriginalsDefaultsButForTheOrder) {
   const Settings settings = settle({}, {});
   EXPECT_EQ(settings.warmup, 10);
   EXPECT_EQ(settings.repeat, 50);
   EXPECT_EQ(settings.mode, Mode::kFineGrained);
-  EXPECT_EQ(settings.policy, Policy::kInOrder);
+  EXPECT_EQ(settings.policy, Policy::kInterleaved);
 }
 
 TEST(Settle, LetsTheEnvironmentBeatTheFileAndTheFileTheDefault) {
