@@ -15,6 +15,7 @@ namespace {
 Json time_json(const join::ComparedTime& time) {
   Json json;
   json["layer"] = time.layer;
+  json["layers"] = time.layers;
   json["event"] = or_null(time.event);
   json["occurrence"] = time.occurrence;
   json["share_percent"] = or_null(time.share_percent);
@@ -25,6 +26,7 @@ Json time_json(const join::ComparedTime& time) {
   json["ratio"] = or_null(time.ratio);
   json["ratio_ci95"] = or_null(time.ratio_ci95);
   json["change"] = change_name(time.change);
+  json["kernels_changed"] = time.kernels_changed;
   json["reason"] = or_null(time.reason);
   return json;
 }
@@ -37,12 +39,13 @@ Json times_json(const std::vector<join::ComparedTime>& times) {
 }
 
 void add_csv(std::string& out, std::string_view kind, const join::ComparedTime& time) {
-  fmt::format_to(
-      std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind,
-      base::csv_cell(time.layer), base::csv_cell(time.event), time.occurrence,
-      csv_number(time.share_percent), time.before_us.value, csv_interval(time.before_us.ci95),
-      time.after_us.value, csv_interval(time.after_us.ci95), csv_number(time.ratio),
-      csv_interval(time.ratio_ci95), change_name(time.change), base::csv_cell(time.reason));
+  fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind,
+                 base::csv_cell(time.layer), base::csv_cell(time.event), time.occurrence,
+                 csv_number(time.share_percent), time.before_us.value,
+                 csv_interval(time.before_us.ci95), time.after_us.value,
+                 csv_interval(time.after_us.ci95), csv_number(time.ratio),
+                 csv_interval(time.ratio_ci95), change_name(time.change),
+                 base::csv_cell(time.reason), time.layers, time.kernels_changed);
 }
 
 Json device_json(const join::RankDevice& device) {
@@ -75,16 +78,15 @@ Json pattern_json(const join::RankPattern& pattern) {
 
 std::string compare_json(const join::Comparison& comparison) {
   Json json;
-  json["schema"] = "inline_prof_compare/1";
+  json["schema"] = "inline_prof_compare/2";
   json["margin"] = comparison.margin;
   json["phase_before"] = or_null(comparison.phase_before);
   json["phase_after"] = or_null(comparison.phase_after);
   json["differences"] = Json::array();
   for (const join::Difference& difference : comparison.differences)
     json["differences"].push_back({{"what", difference.what}, {"text", difference.text}});
-  json["only_before"] = comparison.only_before;
-  json["only_after"] = comparison.only_after;
   json["iteration"] = comparison.iteration ? time_json(*comparison.iteration) : Json();
+  json["patterns"] = times_json(comparison.patterns);
   json["layers"] = times_json(comparison.layers);
   json["events"] = times_json(comparison.events);
   return document(json);
@@ -94,8 +96,10 @@ std::string compare_csv(const join::Comparison& comparison) {
   std::string out =
       "kind,layer,event,occurrence,share_percent,before_us,before_ci95_lower_us,"
       "before_ci95_upper_us,after_us,after_ci95_lower_us,after_ci95_upper_us,ratio,"
-      "ratio_ci95_lower,ratio_ci95_upper,change,reason\n";
+      "ratio_ci95_lower,ratio_ci95_upper,change,reason,layers,kernels_changed\n";
   if (comparison.iteration) add_csv(out, "iteration", *comparison.iteration);
+  for (const join::ComparedTime& time : comparison.patterns)
+    add_csv(out, "pattern", time);
   for (const join::ComparedTime& time : comparison.layers)
     add_csv(out, "layer", time);
   for (const join::ComparedTime& time : comparison.events)

@@ -43,8 +43,8 @@ namespace inline_prof::exports {
 // left out.
 [[nodiscard]] std::string original_report(std::span<const read::Profile> profiles);
 
-// Schema "inline_prof_compare/1" (docs/schemas/compare.schema.json); as CSV a line for the
-// iteration, each layer and each event.
+// Schema "inline_prof_compare/2" (docs/schemas/compare.schema.json); as CSV a line for the
+// iteration, each pattern of layers, each layer and each event.
 [[nodiscard]] std::string compare_json(const join::Comparison& comparison);
 [[nodiscard]] std::string compare_csv(const join::Comparison& comparison);
 

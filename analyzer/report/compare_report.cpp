@@ -1,9 +1,15 @@
+// Two runs beside each other: what changed, by how much, and which layers did it.
+#include "join/layer_pattern.hpp"
+#include "report/head.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -12,79 +18,173 @@
 namespace inline_prof::report {
 namespace {
 
-// The columns behind a name: the numbers, and "AMBIGUOUS (12)" with its mark.
-constexpr std::size_t kNumbersWidth = 68;
-// From here on the name stands on the same line.
-constexpr std::size_t kOneLineWidth = kNumbersWidth + 44;
+using join::Change;
+using join::ComparedTime;
+using join::Comparison;
 
-std::string name_of(const join::ComparedTime& time) {
+constexpr std::size_t kMostCauses = 3;
+
+std::string name_of(const ComparedTime& time) {
   std::string name = time.layer;
   if (!time.event.empty()) name += (name.empty() ? "" : " ") + readable_name(time.event);
   if (time.occurrence > 0) name += fmt::format(" #{}", time.occurrence);
+  if (time.layers > 1) name += fmt::format(" ({} layers)", time.layers);
   return name.empty() ? "(no layer)" : printable(name);
 }
 
-// Returns the word with a sign beside it, which survives copying, and on a terminal a colour.
-std::string marked(join::Change change, bool colour) {
+bool is_changed(const ComparedTime& time) {
+  return time.change != Change::kSame && time.change != Change::kAmbiguous;
+}
+
+std::string times_words(const ComparedTime& time) {
+  const bool is_long = std::max(time.before_us.value, time.after_us.value) >= 1e3;
+  return is_long ? fmt::format("{:.3f} -> {:.3f} ms", time.before_us.value * 1e-3,
+                               time.after_us.value * 1e-3)
+                 : fmt::format("{:.1f} -> {:.1f} us", time.before_us.value, time.after_us.value);
+}
+
+std::string interval_words(const ComparedTime& time) {
+  if (!time.ratio_ci95) return "-";
+  return fmt::format("[{:.3f}, {:.3f}]", time.ratio_ci95->lower, time.ratio_ci95->upper);
+}
+
+// Returns patterns, and the layers that are in none.
+std::vector<const ComparedTime*> largest_parts(const Comparison& comparison) {
+  std::vector<const ComparedTime*> parts;
+  for (const ComparedTime& pattern : comparison.patterns)
+    parts.push_back(&pattern);
+  for (const ComparedTime& layer : comparison.layers) {
+    const bool is_in_pattern =
+        std::ranges::any_of(comparison.patterns, [&](const ComparedTime& pattern) {
+          return pattern.layer == join::layer_pattern(layer.layer);
+        });
+    if (!is_in_pattern) parts.push_back(&layer);
+  }
+  std::ranges::stable_sort(parts, std::greater(), [](const ComparedTime* time) {
+    return std::abs(time->after_us.value - time->before_us.value);
+  });
+  return parts;
+}
+
+std::string describe_iteration(const Comparison& comparison) {
+  if (!comparison.iteration) return "the time of an iteration is not known in both runs";
+  const ComparedTime& time = *comparison.iteration;
+  const std::string why = time.reason.empty() ? "" : ": " + time.reason;
+  return fmt::format("the iteration: {}, {}{}, ratio {:.3f}, 95 % interval {}", times_words(time),
+                     change_words(time, comparison.margin), why, time.ratio.value_or(0.0),
+                     interval_words(time));
+}
+
+std::string describe_causes(const std::vector<const ComparedTime*>& parts, double margin) {
+  std::vector<std::string> causes;
+  for (const ComparedTime* time : parts) {
+    if (causes.size() == kMostCauses) break;
+    if (!is_changed(*time)) continue;
+    causes.push_back(fmt::format("{} {}, {}{}", name_of(*time), times_words(*time),
+                                 change_words(*time, margin),
+                                 time->kernels_changed ? "; kernels changed" : ""));
+  }
+  if (causes.empty()) return "no layer changed by more than the margin for certain";
+  return fmt::format("{}", fmt::join(causes, ". "));
+}
+
+std::string describe_next(const Comparison& comparison,
+                          const std::vector<const ComparedTime*>& parts) {
+  const auto undecided = std::ranges::count_if(
+      parts, [](const ComparedTime* time) { return time->change == Change::kAmbiguous; });
+  if (undecided == 0) return {};
+  if (!comparison.differences.empty())
+    return fmt::format("--despite {} judges all the same", comparison.differences.front().what);
+  return fmt::format("measure longer: {} of {} layers cannot be decided", undecided, parts.size());
+}
+
+std::vector<HeadLine> head_lines_of(const Comparison& comparison) {
+  std::vector<HeadLine> lines;
+  const auto parts = largest_parts(comparison);
+  lines.push_back({"what", comparison.simulated + describe_iteration(comparison)});
+  lines.push_back({"why", describe_causes(parts, comparison.margin)});
+  if (const std::string next = describe_next(comparison, parts); !next.empty())
+    lines.push_back({"next", next});
+  const auto add_phase = [&](const char* label, const std::string& own, const std::string& other) {
+    if (!own.empty() || !other.empty())
+      lines.push_back({label, own.empty() ? "its only phase" : own});
+  };
+  add_phase("before", comparison.phase_before, comparison.phase_after);
+  add_phase("after", comparison.phase_after, comparison.phase_before);
+  for (const join::Difference& difference : comparison.differences)
+    lines.push_back({"differ", difference.text});
+  lines.push_back(
+      {"margin", fmt::format("ratios from {:.3f} to {:.3f} are the same",
+                             comparison.same_ratios.lower, comparison.same_ratios.upper)});
+  if (!comparison.iteration && comparison.layers.empty() && comparison.events.empty())
+    lines.push_back({"nothing", "to compare: neither run has a time above 0"});
+  return lines;
+}
+
+struct Section {
+  std::string_view title;
+  const std::vector<ComparedTime>* times;
+  std::size_t shown;
+};
+
+std::vector<Section> sections_of(const Comparison& comparison, std::size_t top) {
+  std::vector<Section> sections;
+  const auto add = [&](std::string_view title, const std::vector<ComparedTime>& times) {
+    if (times.empty()) return;
+    sections.push_back({title, &times, top == 0 ? times.size() : std::min(top, times.size())});
+  };
+  add("layers of one pattern", comparison.patterns);
+  add("layers", comparison.layers);
+  add("kernels", comparison.events);
+  return sections;
+}
+
+std::string shown_of(const Section& section) {
+  if (section.shown == section.times->size()) return {};
+  return fmt::format("{} of {}, the largest change first", section.shown, section.times->size());
+}
+
+Mood mood_of(Change change) {
   switch (change) {
-    case join::Change::kSame:
-      return fmt::format("= {}", change_name(change));
-    case join::Change::kFaster:
-      return painted(fmt::format("< {}", change_name(change)), Mood::kGood, colour);
-    case join::Change::kSlower:
-      return painted(fmt::format("> {}", change_name(change)), Mood::kBad, colour);
-    case join::Change::kAmbiguous:
+    case Change::kFaster:
+    case Change::kRemoved:
+      return Mood::kGood;
+    case Change::kSlower:
+    case Change::kAdded:
+      return Mood::kBad;
+    case Change::kAmbiguous:
+      return Mood::kUnsure;
+    case Change::kSame:
       break;
   }
-  return painted(fmt::format("? {}", change_name(change)), Mood::kUnsure, colour);
+  return Mood::kPlain;
+}
+
+// Survives copying, unlike a colour.
+char sign_of(Change change) {
+  constexpr std::array<char, 6> signs{'=', '<', '>', '+', '-', '?'};
+  return signs.at(static_cast<std::size_t>(change));
 }
 
 class Table {
  public:
   // `longest` is the width of the longest name.
-  Table(const TableOptions& options, std::size_t longest)
-      : options_(options),
+  Table(const Comparison& comparison, const TableOptions& options, std::size_t longest)
+      : comparison_(comparison),
+        options_(options),
         is_one_line_(options.width >= kOneLineWidth),
         name_width_(is_one_line_ ? std::min(options.width - kNumbersWidth, longest)
                                  : options.width) {}
 
-  void add_heading(std::string_view what) {
+  void add(const Section& section) {
     out_ += '\n';
-    if (is_one_line_) fmt::format_to(std::back_inserter(out_), "{:{}}", what, name_width_);
-    fmt::format_to(std::back_inserter(out_), "{:{}} {:>11} {:>11} {:>7} {:>16}\n",
-                   is_one_line_ ? "" : what, is_one_line_ ? 0 : kIndent, "before us", "after us",
-                   "ratio", "95 % interval");
-  }
-
-  void add_line(const std::string& name, const join::ComparedTime& time) {
-    const std::string shown = shortened(name, name_width_);
-    out_ += shown;
-    if (is_one_line_) {
-      out_.append(name_width_ - columns(shown), ' ');
-    } else {
-      out_ += "\n" + std::string(kIndent, ' ');
-    }
-    fmt::format_to(
-        std::back_inserter(out_), " {:>11.2f} {:>11.2f} {:>7} {:>16}  {}{}\n", time.before_us.value,
-        time.after_us.value, time.ratio ? fmt::format("{:.3f}", *time.ratio) : "-",
-        time.ratio_ci95
-            ? fmt::format("[{:.3f}, {:.3f}]", time.ratio_ci95->lower, time.ratio_ci95->upper)
-            : "-",
-        marked(time.change, options_.colour),
-        time.reason.empty() ? "" : fmt::format(" ({})", note_of(time.reason)));
-  }
-
-  void add_times(std::string_view what, const std::vector<join::ComparedTime>& times) {
-    if (times.empty()) return;
-    add_heading(what);
-    const std::size_t shown =
-        options_.top == 0 ? times.size() : std::min(options_.top, times.size());
-    for (std::size_t i = 0; i < shown; ++i)
-      add_line(name_of(times[i]), times[i]);
-    if (shown < times.size()) {
-      fmt::format_to(std::back_inserter(out_), "{} of {}, the largest first\n", shown,
-                     times.size());
-    }
+    if (is_one_line_) fmt::format_to(std::back_inserter(out_), "{:{}}", section.title, name_width_);
+    fmt::format_to(std::back_inserter(out_), "{:{}} {:>11} {:>11} {:>16}\n",
+                   is_one_line_ ? "" : section.title, is_one_line_ ? 0 : kIndent, "before us",
+                   "after us", "ratio, 95 %");
+    for (std::size_t i = 0; i < section.shown; ++i)
+      add_line((*section.times)[i]);
+    if (const std::string shown = shown_of(section); !shown.empty()) out_ += shown + '\n';
   }
 
   // Reasons are long and few, so they stand below the rows.
@@ -97,15 +197,42 @@ class Table {
   }
 
  private:
-  static constexpr std::size_t kIndent = 12;
+  static constexpr std::size_t kIndent = 22;
+  // The columns behind a name: the numbers, and "? undecided (12)(13)" with its marks.
+  static constexpr std::size_t kNumbersWidth = 66;
+  // From here on the name stands on the same line.
+  static constexpr std::size_t kOneLineWidth = kNumbersWidth + 44;
 
-  std::size_t note_of(const std::string& reason) {
-    const auto it = std::find(notes_.begin(), notes_.end(), reason);
-    if (it != notes_.end()) return static_cast<std::size_t>(it - notes_.begin()) + 1;
-    notes_.push_back(reason);
-    return notes_.size();
+  void add_line(const ComparedTime& time) {
+    const std::string shown = shortened(name_of(time), name_width_);
+    out_ += shown;
+    if (is_one_line_) {
+      out_.append(name_width_ - columns(shown), ' ');
+    } else {
+      out_ += "\n" + std::string(kIndent - kVerdictShift, ' ');
+    }
+    // What follows a comma stands in a note.
+    const std::string words = change_words(time, comparison_.margin);
+    const std::size_t comma = words.find(", ");
+    std::string marked = painted(fmt::format("{} {}", sign_of(time.change), words.substr(0, comma)),
+                                 mood_of(time.change), options_.colour);
+    if (comma != std::string::npos) add_note(marked, words.substr(comma + 2));
+    if (!time.reason.empty()) add_note(marked, time.reason);
+    if (time.kernels_changed) add_note(marked, "kernels changed");
+    fmt::format_to(std::back_inserter(out_), " {:>11.2f} {:>11.2f} {:>16}  {}\n",
+                   time.before_us.value, time.after_us.value, interval_words(time), marked);
   }
 
+  void add_note(std::string& text, const std::string& note) {
+    const auto it = std::ranges::find(notes_, note);
+    const auto number = static_cast<std::size_t>(it - notes_.begin()) + 1;
+    if (it == notes_.end()) notes_.push_back(note);
+    fmt::format_to(std::back_inserter(text), " ({})", number);
+  }
+
+  static constexpr std::size_t kVerdictShift = 10;
+
+  const Comparison& comparison_;
   const TableOptions& options_;
   bool is_one_line_;
   std::size_t name_width_;
@@ -113,51 +240,105 @@ class Table {
   std::vector<std::string> notes_;
 };
 
-void add_missing(std::string& out, std::string_view where, const std::vector<std::string>& names,
-                 std::size_t width) {
-  constexpr std::size_t most = 5;
-  if (names.empty()) return;
-  std::string text = fmt::format("{} event{}: ", names.size(), names.size() == 1 ? "" : "s");
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
-    text += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > most) text += ", ...";
-  add_labelled(out, fmt::format("only {}", where), text, width);
+// Returns the words of a row in full: "3.8 times as long; kernels changed".
+std::string full_words(const ComparedTime& time, double margin) {
+  std::string words = fmt::format("{} {}", sign_of(time.change), change_words(time, margin));
+  if (!time.reason.empty()) words += ": " + time.reason;
+  if (time.kernels_changed) words += "; kernels changed";
+  return words;
 }
+
+// Replaces what ends a cell of Markdown, or begins a mark of HTML.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '|':
+        out += "&#124;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+constexpr std::array<std::string_view, 5> kHeadings{"", "before us", "after us", "ratio, 95 %",
+                                                    "change"};
+
+std::array<std::string, 5> cells_of(const ComparedTime& time, double margin) {
+  return {escaped(name_of(time)), fmt::format("{:.2f}", time.before_us.value),
+          fmt::format("{:.2f}", time.after_us.value), interval_words(time),
+          escaped(full_words(time, margin))};
+}
+
+constexpr std::string_view kPageStart =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Two runs</title>\n"
+    "<style>body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
+    "table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em;text-align:right;"
+    "border-bottom:1px solid #ccc}td:first-child,td:last-child,th:first-child,th:last-child"
+    "{text-align:left}dt{font-weight:600}</style></head><body>\n<h1>Two runs</h1>\n";
 
 }  // namespace
 
-std::string compare_table(const join::Comparison& comparison, const TableOptions& options) {
+std::string compare_table(const Comparison& comparison, const TableOptions& options) {
   std::string out;
-  const auto add_phase = [&](const char* label, const std::string& own, const std::string& other) {
-    if (!own.empty() || !other.empty())
-      add_labelled(out, label, own.empty() ? "its only phase" : own, options.width);
-  };
-  add_phase("before", comparison.phase_before, comparison.phase_after);
-  add_phase("after", comparison.phase_after, comparison.phase_before);
-  for (const join::Difference& difference : comparison.differences)
-    add_labelled(out, "differ", difference.text, options.width);
-  add_missing(out, "before", comparison.only_before, options.width);
-  add_missing(out, "after", comparison.only_after, options.width);
-  add_labelled(out, "margin",
-               fmt::format("ratios from {:.3f} to {:.3f} are the same",
-                           comparison.same_ratios.lower, comparison.same_ratios.upper),
-               options.width);
-  if (!comparison.iteration && comparison.layers.empty() && comparison.events.empty()) {
-    add_labelled(out, "nothing", "to compare: neither run has a time above 0", options.width);
+  for (const auto& [label, text] : head_lines_of(comparison))
+    add_labelled(out, label, text, options.width);
+  const auto sections = sections_of(comparison, options.top);
+  std::size_t longest = 0;
+  for (const Section& section : sections) {
+    longest = std::max(longest, columns(section.title));
+    for (std::size_t i = 0; i < section.shown; ++i)
+      longest = std::max(longest, columns(name_of((*section.times)[i])));
   }
-  std::size_t longest = std::string_view("iteration").size();
-  for (const auto* times : {&comparison.layers, &comparison.events}) {
-    for (const join::ComparedTime& time : *times)
-      longest = std::max(longest, columns(name_of(time)));
-  }
-  Table table(options, longest);
-  if (comparison.iteration) {
-    table.add_heading("");
-    table.add_line("iteration", *comparison.iteration);
-  }
-  table.add_times("layers", comparison.layers);
-  table.add_times("events", comparison.events);
+  Table table(comparison, options, longest);
+  for (const Section& section : sections)
+    table.add(section);
   return out + table.text();
+}
+
+std::string compare_markdown(const Comparison& comparison, std::size_t top) {
+  std::string out;
+  for (const auto& [label, text] : head_lines_of(comparison))
+    fmt::format_to(std::back_inserter(out), "* **{}** {}\n", label, escaped(text));
+  for (const Section& section : sections_of(comparison, top)) {
+    fmt::format_to(std::back_inserter(out), "\n| {}{} |\n|---|---:|---:|---:|---|\n", section.title,
+                   fmt::join(kHeadings, " | "));
+    for (std::size_t i = 0; i < section.shown; ++i)
+      fmt::format_to(std::back_inserter(out), "| {} |\n",
+                     fmt::join(cells_of((*section.times)[i], comparison.margin), " | "));
+    if (const std::string shown = shown_of(section); !shown.empty()) out += '\n' + shown + '\n';
+  }
+  return out;
+}
+
+std::string compare_html(const Comparison& comparison, std::size_t top) {
+  std::string out(kPageStart);
+  out += "<dl>\n";
+  for (const auto& [label, text] : head_lines_of(comparison))
+    fmt::format_to(std::back_inserter(out), "<dt>{}</dt><dd>{}</dd>\n", label, escaped(text));
+  out += "</dl>\n";
+  for (const Section& section : sections_of(comparison, top)) {
+    fmt::format_to(std::back_inserter(out), "<table><tr><th>{}{}</th></tr>\n", section.title,
+                   fmt::join(kHeadings, "</th><th>"));
+    for (std::size_t i = 0; i < section.shown; ++i)
+      fmt::format_to(std::back_inserter(out), "<tr><td>{}</td></tr>\n",
+                     fmt::join(cells_of((*section.times)[i], comparison.margin), "</td><td>"));
+    out += "</table>\n";
+    if (const std::string shown = shown_of(section); !shown.empty())
+      fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", shown);
+  }
+  return out + "</body></html>\n";
 }
 
 }  // namespace inline_prof::report

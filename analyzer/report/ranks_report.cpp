@@ -10,6 +10,9 @@
 namespace inline_prof::report {
 namespace {
 
+// The resolution of an event: below it nobody is last.
+constexpr double kLeastWaitUs = 0.5;
+
 std::string device_name(const join::RankDevice& device) {
   std::string name = device.host.empty() || device.is_named_twice ? device.file : device.host;
   if (device.rank) name += fmt::format(" rank {}", *device.rank);
@@ -92,21 +95,24 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                                 fitting(device_name(slow.device), 6 + times.size()), times);
            });
   if (!comparison.collectives.empty() || !comparison.unsplit.empty()) {
-    add_list(out, "collectives: transfer is the least of all devices, the rest is waiting",
-             "no collective could be split into transfer and waiting", comparison.collectives,
-             options.top, [&](const join::CollectiveSplit& split) {
-               std::string lines =
-                   fmt::format("  {}\n    transfer {:.2f} us, waiting {:.2f} us, {} iterations\n",
-                               fitting(event_name(split.layer, split.event, split.occurrence), 2),
-                               split.transfer_us, split.wait_us, split.iterations);
-               if (split.predicted_us) {
-                 lines +=
-                     fmt::format("    predicted {:.2f} us: the transfer takes {:.2f} times that\n",
+    add_list(
+        out, "collectives: transfer is the least of all devices, the rest is waiting",
+        "no collective could be split into transfer and waiting", comparison.collectives,
+        options.top, [&](const join::CollectiveSplit& split) {
+          const bool is_waiting = split.wait_us >= kLeastWaitUs;
+          std::string lines = fmt::format(
+              "  {}\n    transfer {:.2f} us, {}{} iterations",
+              fitting(event_name(split.layer, split.event, split.occurrence), 2), split.transfer_us,
+              is_waiting ? fmt::format("waiting {:.2f} us, ", split.wait_us) : "",
+              split.iterations);
+          if (split.predicted_us) {
+            lines += fmt::format("\n    predicted {:.2f} us: the transfer takes {:.2f} times that",
                                  *split.predicted_us, *split.ratio);
-               }
-               return lines +
-                      fmt::format("    last to arrive: {}", fitting(device_name(split.last), 20));
-             });
+          }
+          if (!is_waiting) return lines;
+          return lines +
+                 fmt::format("\n    last to arrive: {}", fitting(device_name(split.last), 20));
+        });
   }
   if (!comparison.warnings.empty()) out += '\n';
   for (const std::string& warning : comparison.warnings)

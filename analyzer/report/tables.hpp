@@ -23,9 +23,12 @@ struct TableOptions {
 // The same as Markdown: the head, then a table of the merged rows, at most `top` of them (0: all).
 [[nodiscard]] std::string markdown_report(const join::Analysis& analysis, std::size_t top);
 
-// Returns the differences of the runs, the iteration, the layers, then the events.
+// Returns what changed, the layers that did it, then the kernels; each list begins with the largest
+// change and holds at most `top` (0: all).
 [[nodiscard]] std::string compare_table(const join::Comparison& comparison,
                                         const TableOptions& options);
+[[nodiscard]] std::string compare_markdown(const join::Comparison& comparison, std::size_t top);
+[[nodiscard]] std::string compare_html(const join::Comparison& comparison, std::size_t top);
 
 // Returns slow devices, stragglers and collectives.
 [[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,

@@ -21,7 +21,7 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class CompareFormat { kTable, kJson, kCsv };
+enum class CompareFormat { kTable, kMarkdown, kHtml, kJson, kCsv };
 
 struct CompareOptions {
   std::string before;
@@ -30,7 +30,7 @@ struct CompareOptions {
   CompareFormat format = CompareFormat::kTable;
   std::string output = "-";
   bool force = false;
-  std::size_t top = 0;
+  std::size_t top = 10;
   double margin_percent = 5.0;
   std::optional<double> fail_on_percent;
   double min_share_percent = 1.0;
@@ -43,6 +43,10 @@ std::string text_of(const join::Comparison& comparison, const CompareOptions& op
       return exports::compare_json(comparison);
     case CompareFormat::kCsv:
       return exports::compare_csv(comparison);
+    case CompareFormat::kMarkdown:
+      return report::compare_markdown(comparison, options.top);
+    case CompareFormat::kHtml:
+      return report::compare_html(comparison, options.top);
     case CompareFormat::kTable:
       break;
   }
@@ -117,19 +121,27 @@ void declare_compare(Command& command, int& status) {
       .check(between(0.0, 100.0))
       .shows_default();
   command
-      .add_option("--despite", options->despite,
-                  "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or "
-                  "events; may be repeated")
-      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
+      .add_option(
+          "--despite", options->despite,
+          "Judge although the runs differ in this: gpu, clocks, mig, driver or libraries; may "
+          "be repeated")
+      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries"}))
       .separates(',')
       .takes_one_value();
   const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},
+                                           {"md", CompareFormat::kMarkdown},
+                                           {"html", CompareFormat::kHtml},
                                            {"json", CompareFormat::kJson},
                                            {"csv", CompareFormat::kCsv}};
-  command.add_option("--format", options->format, "What to print", formats);
+  command.add_option("--format", options->format,
+                     "What to print; md and html: for a pull request, json and csv: everything",
+                     formats);
   command.add_output(options->output, options->force);
-  command.add_option("--top", options->top, "Print only this many layers and events, the largest")
-      .check(between(std::size_t{1}, std::size_t{1000000}));
+  command
+      .add_option("--top", options->top,
+                  "Print this many layers and kernels, those that changed most")
+      .check(between(std::size_t{1}, std::size_t{1000000}))
+      .shows_default();
   command.on_run([options, &status] { status = run_compare(*options); });
 }
 

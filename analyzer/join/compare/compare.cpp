@@ -1,31 +1,33 @@
 #include "join/compare/compare.hpp"
 
 #include "join/compare/run_differences.hpp"
+#include "join/layer_pattern.hpp"
 #include "join/phase_words.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <stdexcept>
-#include <tuple>
 #include <utility>
 
 namespace inline_prof::join {
 namespace {
 
-// Layer, event, occurrence, and which of several streams that have it.
-using EventKey = std::tuple<std::string, std::string, std::int64_t, std::size_t>;
-using EventIndex = std::map<EventKey, std::size_t>;
+// An event within its layer, and how often it came before there: a launch that an earlier layer has
+// more shifts its occurrence in the iteration, and not this number.
+using EventKey = std::pair<std::string, std::size_t>;
+using LayerEvents = std::map<EventKey, std::size_t>;  // indices into merged
+using LayerIndex = std::map<std::string, LayerEvents>;
 
-EventIndex index_of(const Analysis& analysis) {
-  EventIndex index;
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::size_t> met;
+LayerIndex index_of(const Analysis& analysis) {
+  LayerIndex index;
+  std::map<std::pair<std::string, std::string>, std::size_t> met;
   for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
     const MergedRow& row = analysis.merged[i];
-    const std::size_t nth = met[{row.layer, row.event, row.occurrence}]++;
-    index.emplace(EventKey{row.layer, row.event, row.occurrence, nth}, i);
+    index[row.layer].emplace(EventKey{row.event, met[{row.layer, row.event}]++}, i);
   }
   return index;
 }
@@ -51,6 +53,14 @@ std::string phase_of(const Analysis& analysis) {
   return {};
 }
 
+// Returns "33.6 % slower", and "3.8 times as long" where percents would be hard to read.
+std::string percent_words(double ratio) {
+  if (ratio >= 2.0) return fmt::format("{:.1f} times as long", ratio);
+  if (ratio <= 0.5) return fmt::format("{:.1f} times faster", 1.0 / ratio);
+  return fmt::format("{:.1f} % {}", 100.0 * std::abs(ratio - 1.0),
+                     ratio > 1.0 ? "slower" : "faster");
+}
+
 double square(double value) {
   return value * value;
 }
@@ -70,6 +80,12 @@ struct Sum {
     }
     below += square(estimate.value - estimate.ci95->lower);
     above += square(estimate.ci95->upper - estimate.value);
+  }
+  void add(const Sum& other) {
+    value += other.value;
+    below += other.below;
+    above += other.above;
+    has_interval = has_interval && other.has_interval;
   }
   [[nodiscard]] Estimate estimate() const {
     if (!has_interval) return {value, {}};
@@ -105,7 +121,7 @@ class Judge {
 
   void decide(ComparedTime& time) const {
     set_ratio(time);
-    time.change = Change::kAmbiguous;
+    if (time.change == Change::kAdded || time.change == Change::kRemoved) return;
     if (!obstacles_.empty()) {
       time.reason = fmt::format("the runs differ in {}", obstacles_);
     } else if (!time.ratio) {
@@ -128,29 +144,158 @@ class Judge {
   std::string obstacles_;
 };
 
-struct LayerSums {
+// The times of some rows of both runs.
+struct TwoSums {
   Sum before;
   Sum after;
-  double share_percent = 0.0;
+  std::size_t unmeasured = 0;  // rows that are in neither
+
+  void add(Sum TwoSums::*side, const MergedRow& row) {
+    if (const auto time = estimate_of(row)) (this->*side).add(*time);
+    if (!row.corrected_us) ++unmeasured;
+  }
 };
 
-std::string name_of(const EventKey& key) {
-  const auto& [layer, event, occurrence, nth] = key;
-  return fmt::format("{}{}{}{}", layer, layer.empty() ? "" : " ", event,
-                     occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
-}
+// Compares the events and the sums of layers.
+class Comparer {
+ public:
+  Comparer(const Analysis& before, const Analysis& after, const Judge& judge)
+      : before_(before), after_(after), judge_(judge) {}
 
-std::vector<std::string> missing_in(const EventIndex& other, const EventIndex& own) {
-  std::vector<std::string> names;
-  for (const auto& [key, row] : own) {
-    if (!other.contains(key)) names.push_back(name_of(key));
+  void compare(const std::string& layer, const LayerEvents* before, const LayerEvents* after) {
+    static const LayerEvents none;
+    const LayerEvents& own = before != nullptr ? *before : none;
+    const LayerEvents& other = after != nullptr ? *after : none;
+    TwoSums common;
+    TwoSums all;
+    bool is_same_outermost = true;
+    bool is_changed = false;
+    for (const auto& [key, row] : own) {
+      const auto found = other.find(key);
+      is_changed = is_changed || found == other.end();
+      compare_event(layer, key, &before_.merged[row],
+                    found == other.end() ? nullptr : &after_.merged[found->second]);
+      if (!is_outermost_of_layer(before_.merged, row)) continue;
+      all.add(&TwoSums::before, before_.merged[row]);
+      const bool is_in_both =
+          found != other.end() && is_outermost_of_layer(after_.merged, found->second);
+      is_same_outermost = is_same_outermost && is_in_both;
+      if (!is_in_both || !estimate_of(before_.merged[row]) ||
+          !estimate_of(after_.merged[found->second])) {
+        continue;
+      }
+      common.add(&TwoSums::before, before_.merged[row]);
+      common.add(&TwoSums::after, after_.merged[found->second]);
+    }
+    for (const auto& [key, row] : other) {
+      const bool is_in_both = own.contains(key);
+      is_changed = is_changed || !is_in_both;
+      if (!is_in_both) compare_event(layer, key, nullptr, &after_.merged[row]);
+      if (!is_outermost_of_layer(after_.merged, row)) continue;
+      all.add(&TwoSums::after, after_.merged[row]);
+      is_same_outermost = is_same_outermost && is_in_both;
+    }
+    ComparedTime time;
+    time.layer = layer;
+    time.kernels_changed = is_changed;
+    add_layer(std::move(time), is_same_outermost ? common : all);
   }
-  return names;
-}
 
-void largest_first(std::vector<ComparedTime>& times) {
-  std::ranges::stable_sort(times, [](const ComparedTime& a, const ComparedTime& b) {
-    return a.share_percent.value_or(-1.0) > b.share_percent.value_or(-1.0);
+  // Adds up the layers that differ in numbers only, and orders everything by its change.
+  void finish(Comparison& result) {
+    for (const auto& [pattern, of] : patterns_) {
+      if (of.layers < 2) continue;
+      ComparedTime time;
+      time.layer = pattern;
+      time.layers = of.layers;
+      time.kernels_changed = of.kernels_changed;
+      set_times(time, of.sums);
+      judge_layer(time, of.sums);
+      result.patterns.push_back(std::move(time));
+    }
+    result.layers = std::move(layers_);
+    result.events = std::move(events_);
+    for (auto* times : {&result.patterns, &result.layers, &result.events})
+      std::ranges::stable_sort(*times, std::greater(), [](const ComparedTime& time) {
+        return std::abs(time.after_us.value - time.before_us.value);
+      });
+  }
+
+ private:
+  struct PatternSums {
+    std::size_t layers = 0;
+    bool kernels_changed = false;
+    TwoSums sums;
+  };
+
+  void compare_event(const std::string& layer, const EventKey& key, const MergedRow* before,
+                     const MergedRow* after) {
+    const auto time_before = before != nullptr ? estimate_of(*before) : std::nullopt;
+    const auto time_after = after != nullptr ? estimate_of(*after) : std::nullopt;
+    if ((before != nullptr && !time_before) || (after != nullptr && !time_after)) return;
+    ComparedTime time;
+    time.layer = layer;
+    time.event = key.first;
+    time.occurrence = static_cast<std::int64_t>(key.second);
+    time.before_us = time_before.value_or(Estimate());
+    time.after_us = time_after.value_or(Estimate());
+    time.share_percent = share_of(time);
+    if (before == nullptr) time.change = Change::kAdded;
+    if (after == nullptr) time.change = Change::kRemoved;
+    judge_.decide(time);
+    events_.push_back(std::move(time));
+  }
+
+  void add_layer(ComparedTime time, const TwoSums& sums) {
+    if (!(sums.before.value > 0) && !(sums.after.value > 0)) return;
+    PatternSums& pattern = patterns_[layer_pattern(time.layer)];
+    ++pattern.layers;
+    pattern.kernels_changed = pattern.kernels_changed || time.kernels_changed;
+    pattern.sums.before.add(sums.before);
+    pattern.sums.after.add(sums.after);
+    pattern.sums.unmeasured += sums.unmeasured;
+    set_times(time, sums);
+    judge_layer(time, sums);
+    layers_.push_back(std::move(time));
+  }
+
+  void set_times(ComparedTime& time, const TwoSums& sums) const {
+    time.before_us = sums.before.estimate();
+    time.after_us = sums.after.estimate();
+    time.share_percent = share_of(time);
+  }
+
+  void judge_layer(ComparedTime& time, const TwoSums& sums) const {
+    if (!(time.before_us.value > 0)) time.change = Change::kAdded;
+    if (!(time.after_us.value > 0)) time.change = Change::kRemoved;
+    judge_.decide(time);
+    if (sums.unmeasured == 0 || time.change == Change::kAdded || time.change == Change::kRemoved)
+      return;
+    time.change = Change::kAmbiguous;
+    time.reason = fmt::format("kernels changed, and {} of them were not measured", sums.unmeasured);
+  }
+
+  // Shares are those of rows alone, as far as the iteration's time is known.
+  [[nodiscard]] std::optional<double> share_of(const ComparedTime& time) const {
+    if (!before_.iteration.us || !(*before_.iteration.us > 0)) return {};
+    return 100.0 * time.before_us.value / *before_.iteration.us;
+  }
+
+  const Analysis& before_;
+  const Analysis& after_;
+  const Judge& judge_;
+  std::map<std::string, PatternSums> patterns_;
+  std::vector<ComparedTime> layers_;
+  std::vector<ComparedTime> events_;
+};
+
+bool has_anything_in_common(const LayerIndex& before, const LayerIndex& after) {
+  return std::ranges::any_of(before, [&](const auto& layer) {
+    const auto other = after.find(layer.first);
+    if (other == after.end()) return false;
+    return !layer.first.empty() || std::ranges::any_of(layer.second, [&](const auto& event) {
+      return other->second.contains(event.first);
+    });
   });
 }
 
@@ -164,6 +309,10 @@ std::string_view change_name(Change change) {
       return "FASTER";
     case Change::kSlower:
       return "SLOWER";
+    case Change::kAdded:
+      return "NEW";
+    case Change::kRemoved:
+      return "GONE";
     case Change::kAmbiguous:
       break;
   }
@@ -172,62 +321,30 @@ std::string_view change_name(Change change) {
 
 Comparison compare_runs(const Analysis& before, const Analysis& after,
                         const CompareOptions& options) {
-  const EventIndex events_before = index_of(before);
-  const EventIndex events_after = index_of(after);
+  const LayerIndex layers_before = index_of(before);
+  const LayerIndex layers_after = index_of(after);
+  if (!has_anything_in_common(layers_before, layers_after)) {
+    throw std::invalid_argument(
+        fmt::format("the two runs have no event in common: {} events before, {} after",
+                    before.merged.size(), after.merged.size()));
+  }
   Comparison result;
   result.margin = options.margin;
   result.same_ratios = {1.0 / (1.0 + options.margin), 1.0 + options.margin};
   result.phase_before = phase_of(before);
   result.phase_after = phase_of(after);
-  result.only_before = missing_in(events_after, events_before);
-  result.only_after = missing_in(events_before, events_after);
-  if (result.only_before.size() == events_before.size()) {
-    throw std::invalid_argument(
-        fmt::format("the two runs have no event in common: {} events before, {} after",
-                    events_before.size(), events_after.size()));
-  }
   result.differences = run_differences(before, after);
-  if (!result.only_before.empty() || !result.only_after.empty()) {
-    result.differences.push_back(
-        {"events", fmt::format("events: {} only before, {} only after", result.only_before.size(),
-                               result.only_after.size())});
-  }
   const Judge judge(result.same_ratios, result.differences, options.despite);
 
-  std::map<std::string, LayerSums> layers;
-  for (const auto& [key, row_before] : events_before) {
-    const auto found = events_after.find(key);
-    if (found == events_after.end()) continue;
-    const MergedRow& row = before.merged[row_before];
-    const auto time_before = estimate_of(row);
-    const auto time_after = estimate_of(after.merged[found->second]);
-    if (!time_before || !time_after) continue;
-    ComparedTime time;
-    time.layer = row.layer;
-    time.event = row.event;
-    time.occurrence = row.occurrence;
-    time.share_percent = row.share_percent;
-    time.before_us = *time_before;
-    time.after_us = *time_after;
-    judge.decide(time);
-    result.events.push_back(std::move(time));
-    if (!is_outermost_of_layer(before.merged, row_before)) continue;
-    LayerSums& sums = layers[row.layer];
-    sums.before.add(*time_before);
-    sums.after.add(*time_after);
-    sums.share_percent += row.share_percent.value_or(0.0);
+  Comparer comparer(before, after, judge);
+  for (const auto& [layer, events] : layers_before) {
+    const auto other = layers_after.find(layer);
+    comparer.compare(layer, &events, other == layers_after.end() ? nullptr : &other->second);
   }
-  for (const auto& [layer, sums] : layers) {
-    ComparedTime time;
-    time.layer = layer;
-    if (before.shares_percent) time.share_percent = sums.share_percent;
-    time.before_us = sums.before.estimate();
-    time.after_us = sums.after.estimate();
-    judge.decide(time);
-    result.layers.push_back(std::move(time));
+  for (const auto& [layer, events] : layers_after) {
+    if (!layers_before.contains(layer)) comparer.compare(layer, nullptr, &events);
   }
-  largest_first(result.layers);
-  largest_first(result.events);
+  comparer.finish(result);
 
   if (before.iteration.us && after.iteration.us) {
     ComparedTime time;
@@ -238,6 +355,26 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
     result.iteration = std::move(time);
   }
   return result;
+}
+
+std::string change_words(const ComparedTime& time, double margin) {
+  switch (time.change) {
+    case Change::kAdded:
+      return "new";
+    case Change::kRemoved:
+      return "gone";
+    case Change::kAmbiguous:
+      return "undecided";
+    case Change::kSame:
+      if (!time.ratio_ci95 || (time.ratio_ci95->lower <= 1.0 && time.ratio_ci95->upper >= 1.0))
+        return "same";
+      return fmt::format("{}, within your margin of {:g} %", percent_words(*time.ratio),
+                         100.0 * margin);
+    case Change::kFaster:
+    case Change::kSlower:
+      break;
+  }
+  return percent_words(*time.ratio);
 }
 
 }  // namespace inline_prof::join

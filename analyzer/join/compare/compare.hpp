@@ -10,7 +10,8 @@
 
 namespace inline_prof::join {
 
-enum class Change { kSame, kFaster, kSlower, kAmbiguous };
+// kAdded and kRemoved: only one of the runs has it.
+enum class Change : std::uint8_t { kSame, kFaster, kSlower, kAdded, kRemoved, kAmbiguous };
 [[nodiscard]] std::string_view change_name(Change change);  // "SAME"
 
 // A time with the interval that holds it with 95 %.
@@ -19,23 +20,26 @@ struct Estimate {
   std::optional<Interval> ci95;
 };
 
-// One layer, or one event on all devices; times are corrected medians of an iteration.
+// A layer, layers of one pattern together, or one event on all devices; times are corrected medians
+// of an iteration.
 struct ComparedTime {
-  std::string layer;
-  std::string event;  // empty: the layer as a whole
-  std::int64_t occurrence = 0;
+  std::string layer;  // of several layers their pattern, "blocks.*.attn"
+  std::size_t layers = 1;
+  std::string event;                    // empty: the layer as a whole
+  std::int64_t occurrence = 0;          // how often the event came before in this layer
   std::optional<double> share_percent;  // of the first run's iteration
-  Estimate before_us;
+  Estimate before_us;                   // 0 where the run does not have it
   Estimate after_us;
   std::optional<double> ratio;  // after / before
   std::optional<Interval> ratio_ci95;
   Change change = Change::kAmbiguous;
-  std::string reason;  // why ambiguous; else empty
+  bool kernels_changed = false;  // the runs have different events in the layer
+  std::string reason;            // why ambiguous; else empty
 };
 
 // A difference that may make two runs differ although the program is the same.
 struct Difference {
-  std::string what;  // clocks, driver, mig, libraries, events or gpu: a word for CompareOptions
+  std::string what;  // clocks, driver, mig, libraries or gpu: a word for CompareOptions
   std::string text;  // "libraries: cublas 13.1.0 before, 13.2.0 after"
 };
 
@@ -46,14 +50,14 @@ struct CompareOptions {
 
 struct Comparison {
   double margin = 0.0;
+  std::string simulated;     // "Simulated GPU: " if one of the runs was on one; else empty
   Interval same_ratios;      // that lie within it
   std::string phase_before;  // "phase 2 of 3: ..."; empty where the run has one
   std::string phase_after;
   std::optional<ComparedTime> iteration;
-  std::vector<ComparedTime> layers;      // largest share first
-  std::vector<ComparedTime> events;      // the same
-  std::vector<std::string> only_before;  // events that the other run does not have
-  std::vector<std::string> only_after;
+  std::vector<ComparedTime> patterns;  // of two layers or more, the largest change first
+  std::vector<ComparedTime> layers;    // the same
+  std::vector<ComparedTime> events;    // the same
   std::vector<Difference> differences;
 };
 
@@ -64,10 +68,14 @@ struct Comparison {
 // The interval comes from those of the two medians, in logarithms: G. Y. Zou, A. Donner,
 // "Construction of confidence limits about effect measures: a general approach", Statistics in
 // Medicine 27(10), 2008, doi:10.1002/sim.3095.  A layer is the sum of its outermost events, its
-// interval made of theirs in the same way.
+// interval made of theirs in the same way.  If both runs have the same events in it, those count
+// that both have measured; else all of them.
 //
-// Throws std::invalid_argument if the two have no event in common.
+// Throws std::invalid_argument if the two have neither a named layer nor an event in common.
 [[nodiscard]] Comparison compare_runs(const Analysis& before, const Analysis& after,
                                       const CompareOptions& options);
+
+// Returns "33.6 % slower", "3.8 times as long", "2.6 % faster, within your margin of 5 %", "same".
+[[nodiscard]] std::string change_words(const ComparedTime& time, double margin);
 
 }  // namespace inline_prof::join

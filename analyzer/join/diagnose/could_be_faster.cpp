@@ -1,11 +1,11 @@
 #include "join/diagnose/could_be_faster.hpp"
 
+#include "join/layer_pattern.hpp"
+
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,24 +14,6 @@ namespace {
 
 // A difference that is worth a line: kernels of one family differ by as much.
 constexpr double kWorthOfMeasured = 0.2;
-
-// "Block_12/Linear_36" and "blocks.3.attn" with * for their numbers.
-std::string pattern_of(std::string_view layer) {
-  std::string pattern;
-  for (std::size_t i = 0; i < layer.size(); ++i) {
-    const bool is_digit = std::isdigit(static_cast<unsigned char>(layer[i])) != 0;
-    const bool begins_number = is_digit && (i == 0 || std::string_view("_./").find(layer[i - 1]) !=
-                                                          std::string_view::npos);
-    if (!begins_number) {
-      pattern += layer[i];
-      continue;
-    }
-    pattern += '*';
-    while (i + 1 < layer.size() && std::isdigit(static_cast<unsigned char>(layer[i + 1])) != 0)
-      ++i;
-  }
-  return pattern;
-}
 
 }  // namespace
 
@@ -47,7 +29,7 @@ std::vector<Improvement> find_improvements(const std::vector<Row>& rows) {
     const double calls = *row.in_iteration_us / *row.corrected_us;
     const double attainable_us = calls * *row.attainable_us;
     if (*row.in_iteration_us - attainable_us < kWorthOfMeasured * *row.in_iteration_us) continue;
-    const std::string layers = pattern_of(row.layer.str());
+    const std::string layers = layer_pattern(row.layer.str());
     const std::string operation = row.source.empty() ? row.event.str() : row.source.str();
     Improvement& group = groups[{layers, operation, row.remedy.str()}];
     group.layers = layers;

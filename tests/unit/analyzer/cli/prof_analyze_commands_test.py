@@ -178,7 +178,7 @@ class Compare(Commands):
         self.assertEqual(run("compare", self.before, self.before, "--fail-on", 5).returncode, 0)
         done = run("compare", self.before, self.slower, "--fail-on", 5)
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stdout, r"fc1\n? +100.9\d +121.1\d +1.200 +\[1.1\d+, 1.2\d+\] +> SLOWER")
+        self.assertRegex(done.stdout, r"fc1\n? +100.9\d +121.1\d +\[1.1\d+, 1.2\d+\] +> 20.0 % slower")
         self.assertIn("1 slower, 0 undecided", done.stderr)
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", 30).returncode, 0)
         self.assertEqual(run("compare", self.before, self.slower).returncode, 0)
@@ -189,7 +189,7 @@ class Compare(Commands):
         done = run("compare", self.before, other, "--fail-on", 5)
         self.assertEqual(done.returncode, 4)
         self.assertIn("driver: 580.1 before, 570.2 after", done.stdout)
-        self.assertIn("? AMBIGUOUS (1)\n", done.stdout)
+        self.assertIn("? undecided (1)\n", done.stdout)
         self.assertIn("(1)         the runs differ in driver\n", done.stdout)
         self.assertEqual(
             run("compare", self.before, other, "--fail-on", 5, "--despite", "driver").returncode, 3)
@@ -215,6 +215,25 @@ class Compare(Commands):
                          ["iteration", "layer", "layer", "event", "event"])
         self.assertEqual([row["change"] for row in rows if row["layer"] == "fc1"],
                          ["SLOWER", "SLOWER"])
+
+    def test_other_kernels_in_a_layer_are_judged_by_its_sum(self):
+        naive = profile(100)
+        flash = dict(naive["events"][0])
+        naive["events"][0]["measured_times_ms"] = [3 * ms for ms in naive["events"][0]["measured_times_ms"]]
+        naive["events"][0]["event_name"] = "bmm"
+        naive["events"].append(dict(flash, event_name="softmax", start_index=4, end_index=5))
+        naive["iter_time_ms"] = [1.3 * ms for ms in naive["iter_time_ms"]]
+        after = self.write("naive.json", naive)
+        done = run("compare", self.before, after, "--fail-on", 5)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("2 slower, 0 undecided", done.stderr)
+        words = " ".join(done.stdout.split())
+        self.assertTrue(words.startswith("what the iteration: 1.001 -> 1.301 ms, 30.0 % slower, ratio 1.300"), words)
+        self.assertIn("why fc1 100.9 -> 403.8 us, 4.0 times as long; kernels changed", words)
+        for file_format, start in (("md", "* **what** the iteration: 1.001 -&gt; 1.301 ms"), ("html", "<!DOCTYPE html>")):
+            text = run("compare", self.before, after, "--format", file_format).stdout
+            self.assertTrue(text.startswith(start), text[:200])
+            self.assertIn("4.0 times as long; kernels changed", text)
 
     def test_a_real_run_is_the_same_as_itself(self):
         done = run("compare", A100, A100, "--fail-on", 20, "--format", "json")
@@ -569,7 +588,7 @@ class OptionValues(Commands):
                       "works, original, found htm\n", self.refused(SMALL, "--format", "htm"))
         self.assertIn("--models: expected one of calibrated, roofline, found 7\n",
                       self.refused(SMALL, "--models", 7))
-        self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, events, "
+        self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, "
                       "found gpus\n", self.refused("compare", SMALL, SMALL, "--despite", "gpus"))
 
     def test_the_number_behind_a_name_is_no_name(self):
@@ -642,13 +661,13 @@ class Terminal(Commands):
         wide = self.lines(200, *self.commands[0])
         self.assertTrue(any(line.startswith("TopMLP.fc5  fused_fully_connected.bprop #2 ") and
                             "195.55" in line for line in wide))
-        self.assertTrue(any("fc1 " in line and "> SLOWER" in line
+        self.assertTrue(any("fc1 " in line and "% slower" in line
                             for line in self.lines(200, *self.commands[2])))
         self.assertEqual([line for line in wide if len(line) > 200 and "/" not in line], [])
 
     def test_colours_are_for_terminals(self):
         compare = self.commands[2]
-        self.assertIn("\x1b[31m> SLOWER\x1b[0m", self.on_a_terminal(*compare))
+        self.assertRegex(self.on_a_terminal(*compare), r"\x1b\[31m> [0-9.]+ % slower\x1b\[0m")
         self.assertNotIn("\x1b", self.on_a_terminal(*compare, NO_COLOR="1"))
         self.assertNotIn("\x1b", self.on_a_terminal(*compare, TERM="dumb"))
         self.assertNotIn("\x1b", run(*compare).stdout)

@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::join {
@@ -17,7 +18,6 @@ namespace {
 
 using test::EventBuilder;
 using test::profile_of;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 Analysis analysed(read::Profile profile) {
@@ -89,15 +89,90 @@ TEST(Compare, JudgesNothingAcrossDriversUnlessToldTo) {
   EXPECT_EQ(layer(told, "fc1").change, Change::kSame);
 }
 
-TEST(Compare, NamesEventsThatOnlyOneRunHas) {
+TEST(Compare, NamesLayersThatOnlyOneRunHas) {
   const Analysis other =
       analysed(profile_of({EventBuilder("gemm", 0, 1).layer("fc1").samples_us(around(100)),
                            EventBuilder("new", 2, 3).layer("fc3").samples_us(around(10))},
                           1000));
   const Comparison result = compare_runs(run_of(100, 50), other, {});
-  EXPECT_THAT(result.only_before, ElementsAre("fc2 gemm"));
-  EXPECT_THAT(result.only_after, ElementsAre("fc3 new"));
-  EXPECT_EQ(layer(result, "fc1").reason, "the runs differ in events");
+  EXPECT_EQ(layer(result, "fc1").change, Change::kSame);
+  EXPECT_EQ(layer(result, "fc2").change, Change::kRemoved);
+  EXPECT_EQ(layer(result, "fc3").change, Change::kAdded);
+  EXPECT_EQ(change_words(layer(result, "fc3"), 0.05), "new");
+  EXPECT_EQ(result.iteration->change, Change::kSame);
+}
+
+// A layer is what its kernels take together, however many and whatever they are called.
+TEST(Compare, AddsUpALayerWhateverItsKernels) {
+  const auto run = [](const std::vector<std::pair<std::string, double>>& kernels) {
+    std::vector<read::Event> events;
+    std::int64_t index = 0;
+    for (const auto& [name, time_us] : kernels) {
+      events.push_back(
+          EventBuilder(name, index, index + 1).layer("attn").samples_us(around(time_us)));
+      index += 2;
+    }
+    return analysed(profile_of(events, 1000));
+  };
+  const Comparison result =
+      compare_runs(run({{"flash", 20}}), run({{"bmm", 30}, {"softmax", 20}, {"bmm2", 30}}), {});
+  const ComparedTime& attn = layer(result, "attn");
+  EXPECT_EQ(attn.change, Change::kSlower);
+  EXPECT_NEAR(*attn.ratio, 4.0, 1e-9);
+  EXPECT_TRUE(attn.kernels_changed);
+  EXPECT_EQ(change_words(attn, 0.05), "4.0 times as long");
+  EXPECT_EQ(result.events.size(), 4U);
+  const Analysis with_unmeasured =
+      analysed(profile_of({EventBuilder("bmm", 0, 1).layer("attn").samples_us(around(30)),
+                           EventBuilder("softmax", 2, 3).layer("attn").samples_us({})},
+                          1000));
+  const Comparison partly = compare_runs(run({{"flash", 20}}), with_unmeasured, {});
+  EXPECT_EQ(layer(partly, "attn").change, Change::kAmbiguous);
+  EXPECT_THAT(layer(partly, "attn").reason, HasSubstr("1 of them were not measured"));
+}
+
+// A launch more in an early layer gives the same kernel of later layers another occurrence.
+TEST(Compare, MatchesAnEventByItsPlaceInItsLayer) {
+  const auto run = [](bool has_more) {
+    std::vector<read::Event> events{EventBuilder("gemm", 0, 1).layer("fc1").samples_us(around(50))};
+    if (has_more)
+      events.push_back(
+          EventBuilder("gemm", 2, 3).layer("fc1").occurrence(1).samples_us(around(50)));
+    events.push_back(EventBuilder("gemm", 4, 5)
+                         .layer("fc2")
+                         .occurrence(has_more ? 2 : 1)
+                         .samples_us(around(80)));
+    return analysed(profile_of(events, 1000));
+  };
+  const Comparison result = compare_runs(run(false), run(true), {});
+  EXPECT_EQ(layer(result, "fc2").change, Change::kSame);
+  EXPECT_FALSE(layer(result, "fc2").kernels_changed);
+  EXPECT_EQ(result.layers.front().layer, "fc1");  // the largest change comes first
+  EXPECT_NEAR(*layer(result, "fc1").ratio, 2.0, 1e-9);
+}
+
+TEST(Compare, AddsUpLayersOfOnePattern) {
+  const auto run = [](double time_us) {
+    return analysed(
+        profile_of({EventBuilder("flash", 0, 1).layer("blocks.0.attn").samples_us(around(time_us)),
+                    EventBuilder("flash", 2, 3).layer("blocks.1.attn").samples_us(around(time_us)),
+                    EventBuilder("gemm", 4, 5).layer("head").samples_us(around(30))},
+                   1000));
+  };
+  const Comparison result = compare_runs(run(20), run(10), {});
+  ASSERT_EQ(result.patterns.size(), 1U);
+  EXPECT_EQ(result.patterns[0].layer, "blocks.*.attn");
+  EXPECT_EQ(result.patterns[0].layers, 2U);
+  EXPECT_NEAR(result.patterns[0].before_us.value, 40, 1);
+  EXPECT_EQ(change_words(result.patterns[0], 0.05), "2.0 times faster");
+}
+
+TEST(Compare, SaysHowMuchIsWithinTheMargin) {
+  const Comparison result = compare_runs(run_of(100, 50, 0.001), run_of(97.4, 50, 0.001), {});
+  EXPECT_EQ(layer(result, "fc1").change, Change::kSame);
+  EXPECT_EQ(change_words(layer(result, "fc1"), result.margin),
+            "2.6 % faster, within your margin of 5 %");
+  EXPECT_EQ(change_words(layer(result, "fc2"), result.margin), "same");
 }
 
 TEST(Compare, RefusesRunsThatShareNothing) {
