@@ -1,4 +1,4 @@
-// The time of a collective, over all sizes and rank counts at once (docs/models/collectives.md).
+// The time of a collective, over all sizes and rank counts at once (README.md beside this file).
 #pragma once
 
 #include "model/calibrated/analytic.hpp"

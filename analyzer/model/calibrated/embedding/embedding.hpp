@@ -1,4 +1,4 @@
-// The calibrated model of embedding look-ups and their gradients (docs/models/embeddings.md).
+// The calibrated model of embedding look-ups and their gradients (README.md beside this file).
 #pragma once
 
 #include "model/calibrated/embedding/index_distribution.hpp"

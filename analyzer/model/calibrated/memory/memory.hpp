@@ -1,5 +1,5 @@
 // The calibrated model of kernels that only move data: element-wise operations, copies, casts,
-// optimisers (docs/models/data_movement.md).
+// optimisers (README.md beside this file).
 #pragma once
 
 #include "model/calibrated/analytic.hpp"
