@@ -1,7 +1,7 @@
 #include "export/formats.hpp"
 #include "export/values.hpp"
 #include "read/input_error.hpp"
-#include "read/work_graph_tree.hpp"
+#include "read/task_graph_tree.hpp"
 
 #include <fmt/format.h>
 
@@ -13,20 +13,20 @@ std::string tasks_report(const join::Analysis& analysis) {
   if (!analysis.longest_path_us) {
     throw read::InputError(fmt::format("no tasks to write: {}", analysis.longest_path_reason));
   }
-  const read::WorkGraph& graph = analysis.works;
-  Json json{{"schema", read::kWorkGraphSchema}, {"works", Json::array()}};
-  for (const read::Work& work : graph.works) {
-    Json own{{"name", work.name}, {"time_us", work.time_us}};
-    if (work.predicted_us) own["predicted_us"] = *work.predicted_us;
-    if (work.not_before_us > 0) own["not_before_us"] = work.not_before_us;
-    for (const read::Wait& wait : work.waits) {
-      own["waits"].push_back({{"work", wait.work}, {"delay_us", wait.delay_us}});
+  const read::TaskGraph& graph = analysis.tasks;
+  Json json{{"schema", read::kTaskGraphSchema}, {"tasks", Json::array()}};
+  for (const read::Task& task : graph.tasks) {
+    Json own{{"name", task.name}, {"time_us", task.time_us}};
+    if (task.predicted_us) own["predicted_us"] = *task.predicted_us;
+    if (task.not_before_us > 0) own["not_before_us"] = task.not_before_us;
+    for (const read::Wait& wait : task.waits) {
+      own["waits"].push_back({{"task", wait.task}, {"delay_us", wait.delay_us}});
     }
-    json["works"].push_back(std::move(own));
+    json["tasks"].push_back(std::move(own));
   }
   for (std::size_t meeting = 0; meeting < graph.meetings.size(); ++meeting) {
     for (const std::size_t member : graph.meetings[meeting])
-      json["works"][member]["meeting"] = fmt::format("{}", meeting);
+      json["tasks"][member]["meeting"] = fmt::format("{}", meeting);
   }
   return document(json);
 }

@@ -16,12 +16,12 @@ WhatIfTimes what_if_times(const model::LongestPath& path,
   }
   std::map<std::string, PathPart> parts;
   for (const std::size_t i : times.table.longest_path) {
-    const read::Work& work = path.graph().works[i];
-    PathPart& part = parts[work.name];
-    part.name = work.name;
-    part.time_us += work.time_us;
-    ++part.works;
-    times.path_us += work.time_us;
+    const read::Task& task = path.graph().tasks[i];
+    PathPart& part = parts[task.name];
+    part.name = task.name;
+    part.time_us += task.time_us;
+    ++part.tasks;
+    times.path_us += task.time_us;
   }
   for (const auto& [name, part] : parts)
     times.path.push_back(part);

@@ -11,19 +11,19 @@
 
 namespace inline_prof::join {
 
-// All works of one name on the longest path.
+// All tasks of one name on the longest path.
 struct PathPart {
   std::string name;
   double time_us = 0.0;
-  std::size_t works = 0;
+  std::size_t tasks = 0;
 };
 
 struct WhatIfTimes {
   model::Timetable table;
-  std::optional<double> changed_us;  // the iteration, if the works took the other times
+  std::optional<double> changed_us;  // the iteration, if the tasks took the other times
   std::optional<double> saved_us;
   std::vector<PathPart> path;  // those that take most first
-  double path_us = 0.0;        // of its works; the rest is waiting
+  double path_us = 0.0;        // of its tasks; the rest is waiting
 };
 
 // `others` is what was asked; empty: nothing was.

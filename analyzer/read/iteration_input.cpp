@@ -3,8 +3,8 @@
 #include "read/file_text.hpp"
 #include "read/iteration_graph_tree.hpp"
 #include "read/json_tree.hpp"
+#include "read/task_graph_tree.hpp"
 #include "read/trace_tree.hpp"
-#include "read/work_graph_tree.hpp"
 
 #include <string>
 
@@ -15,12 +15,12 @@ bool holds_events(const base::JsonValue& list) {
   if (list.members.empty()) return true;
   const base::JsonValue& first = list.members.front().value;
   return first.find("nodes") == nullptr && first.find("trace") == nullptr &&
-         first.find("works") == nullptr;
+         first.find("tasks") == nullptr;
 }
 
-std::variant<Trace, IterationGraph, WorkGraph> read_one(const TreeNode& node,
+std::variant<Trace, IterationGraph, TaskGraph> read_one(const TreeNode& node,
                                                         const std::string& label) {
-  if (node.has("works")) return work_graph_from(node);
+  if (node.has("tasks")) return task_graph_from(node);
   if (node.has("nodes")) return graph_from(node, label);
   if (node.has("trace")) return trace_from(node.member("trace"), label);
   return trace_from(node.member("traceEvents"), label);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "read/iteration_graph.hpp"
+#include "read/task_graph.hpp"
 #include "read/trace.hpp"
-#include "read/work_graph.hpp"
 
 #include <filesystem>
 #include <variant>
@@ -10,11 +10,11 @@
 
 namespace inline_prof::read {
 
-// A file for `prof-model iteration`: a trace, an iteration graph, a work graph, or a list of
+// A file for `prof-model iteration`: a trace, an iteration graph, a task graph, or a list of
 // objects each of which holds a trace (as "trace") or is a graph.
 struct IterationFile {
   bool is_list = false;
-  std::vector<std::variant<Trace, IterationGraph, WorkGraph>> inputs;
+  std::vector<std::variant<Trace, IterationGraph, TaskGraph>> inputs;
 };
 
 // Throws InputError.

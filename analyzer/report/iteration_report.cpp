@@ -150,21 +150,21 @@ std::string what_if_json(const LongestPath& path,
   const model::Timetable& table = times.table;
   Json json{{"iteration_us", table.iteration_us}};
   if (others) {
-    json["changed_works"] = others->size();
+    json["changed_tasks"] = others->size();
     json["changed_iteration_us"] = *times.changed_us;
     json["saved_us"] = *times.saved_us;
   }
   json["longest_path"] = table.longest_path;
-  json["works"] = Json::array();
+  json["tasks"] = Json::array();
   for (std::size_t i = 0; i < table.start_us.size(); ++i) {
-    const read::Work& work = path.graph().works[i];
-    Json own{{"name", work.name},
-             {"time_us", work.time_us},
+    const read::Task& task = path.graph().tasks[i];
+    Json own{{"name", task.name},
+             {"time_us", task.time_us},
              {"start_us", table.start_us[i]},
              {"end_us", table.end_us[i]},
              {"slack_us", table.slack_us[i]}};
-    if (work.predicted_us) own["predicted_us"] = *work.predicted_us;
-    json["works"].push_back(std::move(own));
+    if (task.predicted_us) own["predicted_us"] = *task.predicted_us;
+    json["tasks"].push_back(std::move(own));
   }
   return dump(json);
 }
@@ -181,10 +181,10 @@ std::string what_if_text(const LongestPath& path,
   }
   fmt::format_to(std::back_inserter(out),
                  "\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
-                 times.table.longest_path.size(), path.graph().works.size(), times.path_us);
+                 times.table.longest_path.size(), path.graph().tasks.size(), times.path_us);
   for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
     const join::PathPart& part = times.path[i];
-    fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", part.time_us, part.works,
+    fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", part.time_us, part.tasks,
                    printable(part.name));
   }
   if (times.path.size() > kMostNames) {

@@ -78,7 +78,7 @@ constexpr Format kFormats[] = {
     {"html", html_text},
     {"perfetto", [](Result of, Options) { return exports::perfetto_report(of.analysis); }},
     {"prometheus", [](Result of, Options) { return exports::prometheus_report(of.analysis); }},
-    {"works", [](Result of, Options) { return exports::tasks_report(of.analysis); }},
+    {"tasks", [](Result of, Options) { return exports::tasks_report(of.analysis); }},
     {kOriginal, nullptr}};
 
 void run_report(ReportOptions& options) {
@@ -114,7 +114,7 @@ void declare_report(Command& program) {
       .add_option("--format", options->format,
                   "What to print; html: one page with charts; perfetto: a mean iteration as a "
                   "trace; prometheus: for the "
-                  "textfile collector; works: what prof-model iteration "
+                  "textfile collector; tasks: what prof-model iteration "
                   "reads; original: what the original profiler's parse_result gave")
       .check(one_of(formats))
       .shows_default();

@@ -3,7 +3,7 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
-#include "model/iteration/operator_work.hpp"
+#include "model/iteration/operator_tasks.hpp"
 #include "model/iteration/timetable.hpp"
 #include "model/published/dlrm/product_table.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
@@ -130,12 +130,12 @@ class Analysis {
                                                      : report::iteration_text(result);
   }
   [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
-    if (is_calibrated()) return text(work_of(graph));
+    if (is_calibrated()) return text(task_of(graph));
     const model::WalkResult result = model::walk(graph);
     return options_.format == IterationFormat::kJson ? report::walk_json(result)
                                                      : report::walk_text(result);
   }
-  [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
+  [[nodiscard]] std::string text(const read::TaskGraph& graph) const {
     if (options_.edition == model::Edition::kPublished) {
       throw UsageError(
           "--edition published: the published models know nothing of tasks; calibrated does");
@@ -158,9 +158,9 @@ class Analysis {
     return options_.edition == model::Edition::kCalibrated;
   }
 
-  [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
+  [[nodiscard]] read::TaskGraph task_of(const read::IterationGraph& graph) const {
     try {
-      return model::operator_work(graph);
+      return model::operator_tasks(graph);
     } catch (const std::invalid_argument& error) {
       throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
     }
@@ -174,7 +174,7 @@ class Analysis {
 
 bool holds_tasks(const read::IterationFile& file) {
   for (const auto& input : file.inputs) {
-    if (!std::holds_alternative<read::WorkGraph>(input)) return false;
+    if (!std::holds_alternative<read::TaskGraph>(input)) return false;
   }
   return !file.inputs.empty();
 }
@@ -205,7 +205,7 @@ void declare_iteration(Command& command, int& /*status*/) {
       .add_option(
           "TRACE", options->input,
           "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the tasks "
-          "that prof-analyze --format works writes")
+          "that prof-analyze --format tasks writes")
       .required();
   command.add_option("--edition", options->edition,
                      "published: the DLRM models; calibrated: the longest path", editions());

@@ -1,6 +1,6 @@
 #include "join/diagnose/worth_fixing.hpp"
 
-#include "join/diagnose/run_work.hpp"
+#include "join/diagnose/run_tasks.hpp"
 #include "join/rows/nesting.hpp"
 #include "model/iteration/timetable.hpp"
 
@@ -15,7 +15,7 @@
 namespace inline_prof::join {
 namespace {
 
-// Each question walks over all works once; in files of very many events the smallest stay unasked.
+// Each question walks over all tasks once; in files of very many events the smallest stay unasked.
 constexpr std::size_t kMostVisitedTasks = 100'000'000;
 constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of rounding
 
@@ -27,22 +27,22 @@ class Excess {
         children_(children_of(rows)),
         outermost_(rows.size()),
         part_(rows.size(), 0),
-        is_work_(rows.size()) {}
+        is_task_(rows.size()) {}
 
-  // Has to be called for every work's row before the others.
-  void add_outermost(std::size_t row, std::size_t work) {
+  // Has to be called for every task's row before the others.
+  void add_outermost(std::size_t row, std::size_t task) {
     std::vector<std::size_t> to_do{row};
     part_[row] = 1.0;
-    is_work_[row] = true;
+    is_task_[row] = true;
     while (!to_do.empty()) {
       const std::size_t i = to_do.back();
       to_do.pop_back();
-      outermost_[i] = work;
+      outermost_[i] = task;
       share_out(i, to_do);
     }
   }
 
-  [[nodiscard]] std::optional<std::size_t> work_of(std::size_t row) const {
+  [[nodiscard]] std::optional<std::size_t> task_of(std::size_t row) const {
     return outermost_[row];
   }
 
@@ -53,8 +53,8 @@ class Excess {
     if (!own.predicted_us || !own.corrected_us || !outermost_[row]) return std::nullopt;
     const double beyond_us = *own.working_us() - *own.predicted_us;
     if (!(beyond_us > 0)) return 0.0;
-    // A work that is a collective has been given the time that it works (run_work.cpp).
-    return part_[row] * beyond_us / (is_work_[row] ? *own.working_us() : *own.corrected_us);
+    // A task that is a collective has been given the time in which it works (run_tasks.cpp).
+    return part_[row] * beyond_us / (is_task_[row] ? *own.working_us() : *own.corrected_us);
   }
 
   // Returns the part of the row, or of what it encloses if it has no prediction of its own.
@@ -92,34 +92,34 @@ class Excess {
 
   const std::vector<Row>& rows_;
   std::vector<std::vector<std::size_t>> children_;
-  std::vector<std::optional<std::size_t>> outermost_;  // the work that a row lies in
-  std::vector<double> part_;                           // of that work's time
-  std::vector<bool> is_work_;                          // outermost itself
+  std::vector<std::optional<std::size_t>> outermost_;  // the task that a row lies in
+  std::vector<double> part_;                           // of that task's time
+  std::vector<bool> is_task_;                          // outermost itself
 };
 
 // The question that one merged row asks.
 struct Question {
   std::size_t merged = 0;
-  double asked_us = 0.0;  // sum of what its works would be shorter
+  double asked_us = 0.0;  // sum of what its tasks would be shorter
   std::vector<model::OtherTime> others;
 };
 
 std::optional<Question> question_of(const std::vector<MergedRow>& all, std::size_t merged,
-                                    const read::WorkGraph& works, const Excess& excess) {
+                                    const read::TaskGraph& tasks, const Excess& excess) {
   Question question;
   question.merged = merged;
-  std::map<std::size_t, double> excess_of_work;
+  std::map<std::size_t, double> excess_of_task;
   bool is_known = false;
   for (const std::size_t row : all[merged].rows) {
     const auto own = excess.of_row(row);
     if (!own) continue;
     is_known = true;
-    if (*own > 0) excess_of_work[*excess.work_of(row)] += *own;
+    if (*own > 0) excess_of_task[*excess.task_of(row)] += *own;
   }
   if (!is_known) return std::nullopt;
-  for (const auto& [work, part] : excess_of_work) {
-    const double time_us = works.works[work].time_us;
-    question.others.push_back({work, time_us * std::max(0.0, 1 - part)});
+  for (const auto& [task, part] : excess_of_task) {
+    const double time_us = tasks.tasks[task].time_us;
+    question.others.push_back({task, time_us * std::max(0.0, 1 - part)});
     question.asked_us += time_us * std::min(1.0, part);
   }
   return question;
@@ -130,18 +130,18 @@ bool is_beyond_doubt(const MergedRow& row) {
   return row.verdict == Verdict::kSlower || row.verdict == Verdict::kAboveBound;
 }
 
-// The longest path through the works; where the ranks' collectives are in no common order, each
+// The longest path through the tasks; where the ranks' collectives are in no common order, each
 // rank is taken alone.
 model::LongestPath longest_path(WorthFixing& found) {
   try {
-    return model::LongestPath(found.path.works);
+    return model::LongestPath(found.path.tasks);
   } catch (const std::invalid_argument& error) {
     found.warnings.push_back(fmt::format(
         "the ranks met their collectives in different orders, so each rank's longest path is its "
         "own: {}",
         error.what()));
-    found.path.works.meetings.clear();
-    return model::LongestPath(found.path.works);
+    found.path.tasks.meetings.clear();
+    return model::LongestPath(found.path.tasks);
   }
 }
 
@@ -154,14 +154,14 @@ void answer(WorthFixing& found, const std::vector<Row>& rows, const std::vector<
     const MergedRow& row = merged[question.merged];
     Saving& saving = found.savings[question.merged];
     const bool is_hidden = std::ranges::all_of(question.others, [&](const model::OtherTime& other) {
-      return table.slack_us[other.work] > kNoticeableUs;
+      return table.slack_us[other.task] > kNoticeableUs;
     });
     if (is_hidden) {  // or not slower than predicted
       saving.saved_us = 0.0;
       continue;
     }
     if (visited > kMostVisitedTasks) continue;
-    visited += path.graph().works.size();
+    visited += path.graph().tasks.size();
     const double saved_us = table.iteration_us - path.iteration_us(question.others);
     saving.saved_us = saved_us > kNoticeableUs ? saved_us : 0.0;
     saving.iteration_us = std::max(0.0, iteration_us - *saving.saved_us);
@@ -221,15 +221,15 @@ std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
 
 // The whole step as predicted, from end to end.
 void predict_path(LongestPathFindings& found, const std::vector<Row>& rows,
-                  const model::LongestPath& path, const std::vector<std::size_t>& rows_of_works) {
+                  const model::LongestPath& path, const std::vector<std::size_t>& rows_of_tasks) {
   const auto times = predicted_times(rows, children_of(rows));
   std::vector<model::OtherTime> usual;
   std::vector<model::OtherTime> least;
   std::vector<model::OtherTime> most;
   double all_us = 0.0;
   double predicted_us = 0.0;
-  for (std::size_t i = 0; i < rows_of_works.size(); ++i) {
-    const PredictedTime& time = times[rows_of_works[i]];
+  for (std::size_t i = 0; i < rows_of_tasks.size(); ++i) {
+    const PredictedTime& time = times[rows_of_tasks[i]];
     all_us += time.us;
     predicted_us += time.predicted_us;
     if (time.predicted_us <= 0) continue;
@@ -258,27 +258,27 @@ WorthFixing find_worth_fixing(const std::vector<Row>& rows, const std::vector<Me
     found.path.longest_path_reason = "the run had no iterations";
     return found;
   }
-  RunWork work = work_of_runs(rows, placement);
+  RunTasks task = tasks_of_runs(rows, placement);
   Excess excess(rows);
-  for (std::size_t i = 0; i < work.rows.size(); ++i) {
-    excess.add_outermost(work.rows[i], i);
-    const auto beyond = excess.within(work.rows[i]);
+  for (std::size_t i = 0; i < task.rows.size(); ++i) {
+    excess.add_outermost(task.rows[i], i);
+    const auto beyond = excess.within(task.rows[i]);
     if (!beyond) continue;
-    read::Work& own = work.graph.works[i];
+    read::Task& own = task.graph.tasks[i];
     own.predicted_us = own.time_us * std::max(0.0, 1 - *beyond);
   }
-  found.path.works = std::move(work.graph);
+  found.path.tasks = std::move(task.graph);
 
   const model::LongestPath path = longest_path(found);
-  const read::WorkGraph& graph = found.path.works;
+  const read::TaskGraph& graph = found.path.tasks;
   const model::Timetable table = path.timetable();
   found.path.longest_path_us = table.iteration_us;
   std::vector<model::OtherTime> all;
-  for (std::size_t i = 0; i < graph.works.size(); ++i) {
-    if (const auto& predicted_us = graph.works[i].predicted_us) all.push_back({i, *predicted_us});
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    if (const auto& predicted_us = graph.tasks[i].predicted_us) all.push_back({i, *predicted_us});
   }
   if (!all.empty()) found.path.all_predicted_us = path.iteration_us(all);
-  predict_path(found.path, rows, path, work.rows);
+  predict_path(found.path, rows, path, task.rows);
   found.savings.resize(merged.size());
   std::vector<Question> questions;
   for (std::size_t i = 0; i < merged.size(); ++i) {

@@ -4,7 +4,7 @@
 #include "join/place/placement.hpp"
 #include "join/place/shares.hpp"
 #include "join/rows/row.hpp"
-#include "read/work_graph.hpp"
+#include "read/task_graph.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -14,14 +14,14 @@
 namespace inline_prof::join {
 
 struct LongestPathFindings {
-  read::WorkGraph works;                   // the outermost rows, and what each seems to wait for
-  std::optional<double> longest_path_us;   // through the works
+  read::TaskGraph tasks;                   // the outermost rows, and what each seems to wait for
+  std::optional<double> longest_path_us;   // through the tasks
   std::optional<double> all_predicted_us;  // that, if every row met its prediction
   // The longest path through the predictions, measured times where there are none; and through the
   // ends of their intervals.  What the host launches late stays where it is.
   std::optional<double> predicted_path_us;
   std::optional<Interval> predicted_path_ci90_us;
-  double predicted_part = 0.0;            // of the works' time: 1 where all have a prediction
+  double predicted_part = 0.0;            // of the tasks' time: 1 where all have a prediction
   std::string longest_path_reason;        // why there is none
   std::vector<std::size_t> worth_fixing;  // indices into merged, those that save most first
 };

@@ -14,16 +14,16 @@
 namespace inline_prof::model {
 namespace {
 
+using read::TaskGraph;
 using read::Wait;
-using read::WorkGraph;
 
 // The moment at which `unit` starts is decided by one of its members: by what that member waits
 // for, or by its not_before_us, where nothing is given.
-std::optional<std::size_t> awaited_by(const WorkGraph& graph, const std::vector<std::size_t>& unit,
+std::optional<std::size_t> awaited_by(const TaskGraph& graph, const std::vector<std::size_t>& unit,
                                       double start_us, const std::vector<double>& end_us) {
   for (const std::size_t member : unit) {
-    for (const Wait& wait : graph.works[member].waits) {
-      if (end_us[wait.work] + wait.delay_us >= start_us) return wait.work;
+    for (const Wait& wait : graph.tasks[member].waits) {
+      if (end_us[wait.task] + wait.delay_us >= start_us) return wait.task;
     }
   }
   return std::nullopt;
@@ -31,35 +31,35 @@ std::optional<std::size_t> awaited_by(const WorkGraph& graph, const std::vector<
 
 }  // namespace
 
-LongestPath::LongestPath(WorkGraph graph) : graph_(std::move(graph)) {
+LongestPath::LongestPath(TaskGraph graph) : graph_(std::move(graph)) {
   order_units();
 }
 
 void LongestPath::order_units() {
-  const std::size_t work_count = graph_.works.size();
+  const std::size_t task_count = graph_.tasks.size();
   std::vector<Unit> units;
-  std::vector<std::size_t> unit_of(work_count, work_count);
+  std::vector<std::size_t> unit_of(task_count, task_count);
   for (const std::vector<std::size_t>& meeting : graph_.meetings) {
     for (const std::size_t member : meeting) {
-      if (unit_of.at(member) != work_count) {
+      if (unit_of.at(member) != task_count) {
         throw std::invalid_argument(
-            fmt::format("work {} ({}) is in two meetings", member, graph_.works[member].name));
+            fmt::format("task {} ({}) is in two meetings", member, graph_.tasks[member].name));
       }
       unit_of[member] = units.size();
     }
     units.push_back(meeting);
   }
-  for (std::size_t i = 0; i < work_count; ++i) {
-    if (unit_of[i] != work_count) continue;
+  for (std::size_t i = 0; i < task_count; ++i) {
+    if (unit_of[i] != task_count) continue;
     unit_of[i] = units.size();
     units.push_back({i});
   }
 
   std::vector<std::size_t> waits_left(units.size(), 0);
   std::vector<std::vector<std::size_t>> followers(units.size());
-  for (std::size_t i = 0; i < work_count; ++i) {
-    for (const Wait& wait : graph_.works[i].waits) {
-      followers[unit_of.at(wait.work)].push_back(unit_of[i]);
+  for (std::size_t i = 0; i < task_count; ++i) {
+    for (const Wait& wait : graph_.tasks[i].waits) {
+      followers[unit_of.at(wait.task)].push_back(unit_of[i]);
       ++waits_left[unit_of[i]];
     }
   }
@@ -75,10 +75,10 @@ void LongestPath::order_units() {
   if (ready.size() < units.size()) {
     const auto circle = std::find_if(waits_left.begin(), waits_left.end(),
                                      [](std::size_t left) { return left > 0; });
-    const std::size_t work = units[static_cast<std::size_t>(circle - waits_left.begin())].front();
+    const std::size_t task = units[static_cast<std::size_t>(circle - waits_left.begin())].front();
     throw std::invalid_argument(
-        fmt::format("work {} ({}) waits for itself, or for works that do: a circle has no start",
-                    work, graph_.works[work].name));
+        fmt::format("task {} ({}) waits for itself, or for tasks that do: a circle has no start",
+                    task, graph_.tasks[task].name));
   }
   for (const std::size_t unit : ready)
     units_.push_back(std::move(units[unit]));
@@ -86,20 +86,20 @@ void LongestPath::order_units() {
 
 std::vector<double> LongestPath::times_with(std::span<const OtherTime> others) const {
   std::vector<double> times_us;
-  times_us.reserve(graph_.works.size());
-  for (const read::Work& work : graph_.works)
-    times_us.push_back(work.time_us);
+  times_us.reserve(graph_.tasks.size());
+  for (const read::Task& task : graph_.tasks)
+    times_us.push_back(task.time_us);
   for (const OtherTime& other : others)
-    times_us.at(other.work) = other.time_us;
+    times_us.at(other.task) = other.time_us;
   return times_us;
 }
 
 double LongestPath::earliest_us(const Unit& unit, const std::vector<double>& end_us) const {
   double earliest = 0.0;
   for (const std::size_t member : unit) {
-    earliest = std::max(earliest, graph_.works[member].not_before_us);
-    for (const Wait& wait : graph_.works[member].waits) {
-      earliest = std::max(earliest, end_us[wait.work] + wait.delay_us);
+    earliest = std::max(earliest, graph_.tasks[member].not_before_us);
+    for (const Wait& wait : graph_.tasks[member].waits) {
+      earliest = std::max(earliest, end_us[wait.task] + wait.delay_us);
     }
   }
   return earliest;
@@ -134,7 +134,7 @@ Timetable LongestPath::timetable_for(std::span<const OtherTime> others) const {
     }
   }
 
-  // Backwards: the latest end of each work that leaves the iteration as long as it is.
+  // Backwards: the latest end of each task that leaves the iteration as long as it is.
   std::vector<double> latest_end_us(times_us.size(), table.iteration_us);
   for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) {
     double latest_start_us = std::numeric_limits<double>::infinity();
@@ -142,9 +142,9 @@ Timetable LongestPath::timetable_for(std::span<const OtherTime> others) const {
       latest_start_us = std::min(latest_start_us, latest_end_us[member] - times_us[member]);
     }
     for (const std::size_t member : *unit) {
-      for (const Wait& wait : graph_.works[member].waits) {
-        latest_end_us[wait.work] =
-            std::min(latest_end_us[wait.work], latest_start_us - wait.delay_us);
+      for (const Wait& wait : graph_.tasks[member].waits) {
+        latest_end_us[wait.task] =
+            std::min(latest_end_us[wait.task], latest_start_us - wait.delay_us);
       }
     }
   }
@@ -154,41 +154,41 @@ Timetable LongestPath::timetable_for(std::span<const OtherTime> others) const {
   }
 
   if (times_us.empty()) return table;
-  std::optional<std::size_t> work = static_cast<std::size_t>(
+  std::optional<std::size_t> task = static_cast<std::size_t>(
       std::max_element(table.end_us.begin(), table.end_us.end()) - table.end_us.begin());
-  while (work) {
-    table.longest_path.push_back(*work);
-    work = awaited_by(graph_, units_[unit_of[*work]], table.start_us[*work], table.end_us);
+  while (task) {
+    table.longest_path.push_back(*task);
+    task = awaited_by(graph_, units_[unit_of[*task]], table.start_us[*task], table.end_us);
   }
   std::reverse(table.longest_path.begin(), table.longest_path.end());
   return table;
 }
 
-std::vector<OtherTime> other_times(const read::WorkGraph& graph, const WhatIf& what_if) {
+std::vector<OtherTime> other_times(const read::TaskGraph& graph, const WhatIf& what_if) {
   std::vector<OtherTime> others;
   std::vector<bool> scale_fits(what_if.scales.size(), false);
   bool has_prediction = false;
-  for (std::size_t i = 0; i < graph.works.size(); ++i) {
-    const read::Work& work = graph.works[i];
-    double time_us = work.time_us;
-    if (what_if.is_prediction_met && work.predicted_us) {
+  for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
+    const read::Task& task = graph.tasks[i];
+    double time_us = task.time_us;
+    if (what_if.is_prediction_met && task.predicted_us) {
       has_prediction = true;
-      time_us = *work.predicted_us;
+      time_us = *task.predicted_us;
     }
     for (std::size_t s = 0; s < what_if.scales.size(); ++s) {
-      if (!base::glob_matches(what_if.scales[s].match, work.name)) continue;
+      if (!base::glob_matches(what_if.scales[s].match, task.name)) continue;
       scale_fits[s] = true;
       time_us *= what_if.scales[s].factor;
     }
-    if (time_us != work.time_us) others.push_back({i, time_us});
+    if (time_us != task.time_us) others.push_back({i, time_us});
   }
   if (what_if.is_prediction_met && !has_prediction) {
-    throw std::invalid_argument("no work has a prediction to meet");
+    throw std::invalid_argument("no task has a prediction to meet");
   }
   for (std::size_t s = 0; s < scale_fits.size(); ++s) {
     if (scale_fits[s]) continue;
     throw std::invalid_argument(
-        fmt::format("\"{}\" fits the name of no work", what_if.scales[s].match));
+        fmt::format("\"{}\" fits the name of no task", what_if.scales[s].match));
   }
   return others;
 }

@@ -2,7 +2,7 @@
 // the longest path through what waits for what.
 #pragma once
 
-#include "read/work_graph.hpp"
+#include "read/task_graph.hpp"
 
 #include <cstddef>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace inline_prof::model {
 
-// Indices are those of WorkGraph::works, times from the start of the iteration.
+// Indices are those of TaskGraph::tasks, times from the start of the iteration.
 struct Timetable {
   std::vector<double> start_us;
   std::vector<double> end_us;
@@ -21,18 +21,18 @@ struct Timetable {
   double iteration_us = 0.0;
 };
 
-// A piece of work that takes another time.
+// A task that takes another time.
 struct OtherTime {
-  std::size_t work = 0;
+  std::size_t task = 0;
   double time_us = 0.0;
 };
 
 class LongestPath {
  public:
-  // Throws std::invalid_argument where works wait for each other in a circle.
-  explicit LongestPath(read::WorkGraph graph);
+  // Throws std::invalid_argument where tasks wait for each other in a circle.
+  explicit LongestPath(read::TaskGraph graph);
 
-  [[nodiscard]] const read::WorkGraph& graph() const { return graph_; }
+  [[nodiscard]] const read::TaskGraph& graph() const { return graph_; }
   [[nodiscard]] Timetable timetable() const { return timetable_for({}); }
   [[nodiscard]] Timetable timetable_for(std::span<const OtherTime> others) const;
   // Only what the iteration takes.
@@ -46,22 +46,22 @@ class LongestPath {
   [[nodiscard]] std::vector<double> times_with(std::span<const OtherTime> others) const;
   [[nodiscard]] double earliest_us(const Unit& unit, const std::vector<double>& end_us) const;
 
-  read::WorkGraph graph_;
+  read::TaskGraph graph_;
   std::vector<Unit> units_;  // what a unit waits for stands before it
 };
 
 struct Scale {
-  std::string match;  // glob on the names of works
+  std::string match;  // glob on the names of tasks
   double factor = 1.0;
 };
 
 struct WhatIf {
-  bool is_prediction_met = false;  // works that have a prediction take it
+  bool is_prediction_met = false;  // tasks that have a prediction take it
   std::vector<Scale> scales;       // after that; factors of several that fit multiply
 };
 
-// Throws std::invalid_argument where a glob fits no work, or nothing has a prediction to meet.
-[[nodiscard]] std::vector<OtherTime> other_times(const read::WorkGraph& graph,
+// Throws std::invalid_argument where a glob fits no task, or nothing has a prediction to meet.
+[[nodiscard]] std::vector<OtherTime> other_times(const read::TaskGraph& graph,
                                                  const WhatIf& what_if);
 
 }  // namespace inline_prof::model

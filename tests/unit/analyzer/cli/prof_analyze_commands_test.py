@@ -585,7 +585,7 @@ class OptionValues(Commands):
 
     def test_a_name_that_is_none_is_refused_with_those_there_are(self):
         self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, prometheus, "
-                      "works, original, found htm\n", self.refused(SMALL, "--format", "htm"))
+                      "tasks, original, found htm\n", self.refused(SMALL, "--format", "htm"))
         self.assertIn("--models: expected one of calibrated, roofline, found 7\n",
                       self.refused(SMALL, "--models", 7))
         self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, "
@@ -597,7 +597,7 @@ class OptionValues(Commands):
 
     def test_the_help_shows_names_alone(self):
         text = " ".join(run("--help").stdout.split())
-        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,works,original}",
+        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,tasks,original}",
                       text)
         self.assertNotIn("->", text)
 

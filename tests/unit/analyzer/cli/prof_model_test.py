@@ -407,13 +407,13 @@ class Iteration(Folder):
 
 class WhatIf(Folder):
     # Stream 0: a 10, c 10; stream 1: b 30; d 5 behind both.
-    WORKS = {"schema": "inline_prof_iteration/1", "works": [
+    TASKS = {"schema": "inline_prof_iteration/1", "tasks": [
         {"name": "a", "time_us": 10}, {"name": "b", "time_us": 30, "predicted_us": 22},
-        {"name": "c", "time_us": 10, "waits": [{"work": 0}]},
-        {"name": "d", "time_us": 5, "waits": [{"work": 1}, {"work": 2, "delay_us": 1}]}]}
+        {"name": "c", "time_us": 10, "waits": [{"task": 0}]},
+        {"name": "d", "time_us": 5, "waits": [{"task": 1}, {"task": 2, "delay_us": 1}]}]}
 
     def ask(self, *arguments, document=None):
-        file = self.write("works.json", json.dumps(document or self.WORKS))
+        file = self.write("tasks.json", json.dumps(document or self.TASKS))
         done = run("iteration", file, *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
@@ -422,7 +422,7 @@ class WhatIf(Folder):
         answer = self.ask()
         self.assertEqual(answer["iteration_us"], 35)
         self.assertEqual(answer["longest_path"], [1, 3])
-        self.assertEqual([work["slack_us"] for work in answer["works"]], [9, 0, 9, 0])
+        self.assertEqual([task["slack_us"] for task in answer["tasks"]], [9, 0, 9, 0])
         self.assertNotIn("saved_us", answer)
 
     def test_scaled_and_predicted_times(self):
@@ -433,10 +433,10 @@ class WhatIf(Folder):
         self.assertEqual(self.ask("--met-prediction", "--scale", "*=2")["changed_iteration_us"], 54)
 
     def test_a_meeting_waits_for_the_last_rank(self):
-        works = [{"name": "early", "time_us": 5}, {"name": "late", "time_us": 20},
-                 {"name": "sum", "time_us": 8, "waits": [{"work": 0}], "meeting": "1"},
-                 {"name": "sum", "time_us": 8, "waits": [{"work": 1}], "meeting": "1"}]
-        document = {"schema": "inline_prof_iteration/1", "works": works}
+        tasks = [{"name": "early", "time_us": 5}, {"name": "late", "time_us": 20},
+                 {"name": "sum", "time_us": 8, "waits": [{"task": 0}], "meeting": "1"},
+                 {"name": "sum", "time_us": 8, "waits": [{"task": 1}], "meeting": "1"}]
+        document = {"schema": "inline_prof_iteration/1", "tasks": tasks}
         self.assertEqual(self.ask("--scale", "early=0", document=document)["saved_us"], 0)
         self.assertEqual(self.ask("--scale", "late=0.5", document=document)["saved_us"], 10)
 
@@ -451,9 +451,9 @@ class WhatIf(Folder):
             self.assertTrue(0.85 < ratio < 1.05, ratio)
 
     def test_what_cannot_be_asked_is_refused(self):
-        file = self.write("works.json", json.dumps(self.WORKS))
+        file = self.write("tasks.json", json.dumps(self.TASKS))
         for arguments, status, complaint in [
-                (["--scale", "e=1"], 1, '"e" fits the name of no work'),
+                (["--scale", "e=1"], 1, '"e" fits the name of no task'),
                 (["--scale", "a"], 2, "expected NAME=FACTOR"),
                 (["--scale", "a=-1"], 2, "expected a factor from 0 to 1e6, found -1"),
                 (["--edition", "published"], 2, "know nothing of tasks")]:
@@ -464,17 +464,17 @@ class WhatIf(Folder):
         self.assertEqual(done.returncode, 2)
         self.assertIn("need --edition calibrated", done.stderr)
 
-    def test_wrong_works_are_refused_with_their_place(self):
-        def one(work):
-            return json.dumps({"schema": "inline_prof_iteration/1", "works": [work]})
+    def test_wrong_tasks_are_refused_with_their_place(self):
+        def one(task):
+            return json.dumps({"schema": "inline_prof_iteration/1", "tasks": [task]})
         for document, complaint in [
-                ('{"schema": "other", "works": []}', "/schema: expected"),
-                ('{"works": []}', 'missing "schema"'),
-                (one({"name": "a"}), '/works/0: missing "time_us"'),
-                (one({"name": "a", "time_us": -1}), "/works/0/time_us: expected a time"),
-                (one({"name": "a", "time_us": 1, "waits": [{"work": 1}]}),
-                 "/works/0/waits/0/work: expected the index of one of 1 works, found 1"),
-                (one({"name": "a", "time_us": 1, "waits": [{"work": 0}]}), "waits for itself")]:
+                ('{"schema": "other", "tasks": []}', "/schema: expected"),
+                ('{"tasks": []}', 'missing "schema"'),
+                (one({"name": "a"}), '/tasks/0: missing "time_us"'),
+                (one({"name": "a", "time_us": -1}), "/tasks/0/time_us: expected a time"),
+                (one({"name": "a", "time_us": 1, "waits": [{"task": 1}]}),
+                 "/tasks/0/waits/0/task: expected the index of one of 1 tasks, found 1"),
+                (one({"name": "a", "time_us": 1, "waits": [{"task": 0}]}), "waits for itself")]:
             done = run("iteration", self.write("w.json", document))
             self.assertEqual((done.returncode, done.stdout), (1, ""), document)
             self.assertIn(complaint, done.stderr)

@@ -1,7 +1,7 @@
 // Longest paths that can be followed by hand.
 #include "model/iteration/timetable.hpp"
 
-#include "model/iteration/operator_work.hpp"
+#include "model/iteration/operator_tasks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@
 namespace inline_prof::model {
 namespace {
 
+using read::Task;
+using read::TaskGraph;
 using read::Wait;
-using read::Work;
-using read::WorkGraph;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Work work(const std::string& name, double time_us, std::vector<Wait> waits = {}) {
-  Work result;
+Task task(const std::string& name, double time_us, std::vector<Wait> waits = {}) {
+  Task result;
   result.name = name;
   result.time_us = time_us;
   result.waits = std::move(waits);
@@ -33,10 +33,10 @@ double with(const LongestPath& path, std::vector<OtherTime> others) {
 }
 
 // Stream 0: a 10, then c 10.  Stream 1: b 30.  d waits for both streams, 1 us after the later one.
-WorkGraph two_streams() {
-  WorkGraph graph;
-  graph.works = {work("a", 10), work("b", 30), work("c", 10, {{0, 0}}),
-                 work("d", 5, {{2, 1}, {1, 1}})};
+TaskGraph two_streams() {
+  TaskGraph graph;
+  graph.tasks = {task("a", 10), task("b", 30), task("c", 10, {{0, 0}}),
+                 task("d", 5, {{2, 1}, {1, 1}})};
   return graph;
 }
 
@@ -58,13 +58,13 @@ TEST(LongestPath, AnIterationIsAsLongAsItsLongestStream) {
       {{{1, 5}, {0, 2}}, 18}, {{{0, 20}}, 36},  // as much longer as it has slack
       {{{0, 21}}, 37}};
   for (const auto& [others, iteration_us] : rows)
-    EXPECT_EQ(with(path, others), iteration_us) << others[0].work << ": " << others[0].time_us;
+    EXPECT_EQ(with(path, others), iteration_us) << others[0].task << ": " << others[0].time_us;
 }
 
 TEST(LongestPath, WhatTheHostLaunchesLateStaysThere) {
-  WorkGraph graph;
-  graph.works = {work("a", 10), work("b", 10, {{0, 0}})};
-  graph.works[1].not_before_us = 50;
+  TaskGraph graph;
+  graph.tasks = {task("a", 10), task("b", 10, {{0, 0}})};
+  graph.tasks[1].not_before_us = 50;
   const LongestPath path(graph);
   EXPECT_EQ(path.timetable().iteration_us, 60);
   EXPECT_THAT(path.timetable().longest_path, ElementsAre(1));
@@ -75,10 +75,10 @@ TEST(LongestPath, WhatTheHostLaunchesLateStaysThere) {
 }
 
 // Rank 0: a 10, all-reduce 8, c 4.  Rank 1: b 20, all-reduce 8, d 2.
-WorkGraph two_ranks() {
-  WorkGraph graph;
-  graph.works = {work("a", 10), work("all_reduce", 8, {{0, 0}}), work("c", 4, {{1, 0}}),
-                 work("b", 20), work("all_reduce", 8, {{3, 0}}), work("d", 2, {{4, 0}})};
+TaskGraph two_ranks() {
+  TaskGraph graph;
+  graph.tasks = {task("a", 10), task("all_reduce", 8, {{0, 0}}), task("c", 4, {{1, 0}}),
+                 task("b", 20), task("all_reduce", 8, {{3, 0}}), task("d", 2, {{4, 0}})};
   graph.meetings = {{1, 4}};
   return graph;
 }
@@ -101,12 +101,12 @@ TEST(LongestPath, AnEarlyRankSavesNothingAndTheLateOneDoes) {
 }
 
 TEST(LongestPath, OfNothingTakesNoTime) {
-  const Timetable table = LongestPath(WorkGraph{}).timetable();
+  const Timetable table = LongestPath(TaskGraph{}).timetable();
   EXPECT_EQ(table.iteration_us, 0);
   EXPECT_TRUE(table.longest_path.empty());
 }
 
-std::string complaint_about(WorkGraph graph) {
+std::string complaint_about(TaskGraph graph) {
   try {
     const LongestPath path(std::move(graph));
   } catch (const std::invalid_argument& error) {
@@ -116,25 +116,25 @@ std::string complaint_about(WorkGraph graph) {
 }
 
 TEST(LongestPath, RefusesCircles) {
-  WorkGraph graph;
-  graph.works = {work("a", 1), work("b", 1, {{2, 0}}), work("c", 1, {{1, 0}})};
-  EXPECT_THAT(complaint_about(graph), HasSubstr("work 1 (b) waits for itself"));
+  TaskGraph graph;
+  graph.tasks = {task("a", 1), task("b", 1, {{2, 0}}), task("c", 1, {{1, 0}})};
+  EXPECT_THAT(complaint_about(graph), HasSubstr("task 1 (b) waits for itself"));
 
   // Two ranks that meet twice, in opposite orders.
-  graph.works = {work("x", 1), work("y", 1, {{0, 0}}), work("y", 1), work("x", 1, {{2, 0}})};
+  graph.tasks = {task("x", 1), task("y", 1, {{0, 0}}), task("y", 1), task("x", 1, {{2, 0}})};
   graph.meetings = {{0, 3}, {1, 2}};
   EXPECT_THAT(complaint_about(graph), HasSubstr("circle"));
 }
 
 TEST(LongestPath, RefusesAWorkInTwoMeetings) {
-  WorkGraph graph = two_ranks();
+  TaskGraph graph = two_ranks();
   graph.meetings.push_back({4, 5});
-  EXPECT_THAT(complaint_about(graph), HasSubstr("work 4 (all_reduce) is in two meetings"));
+  EXPECT_THAT(complaint_about(graph), HasSubstr("task 4 (all_reduce) is in two meetings"));
 }
 
 TEST(WhatIf, ScalesByNameAndMeetsPredictions) {
-  WorkGraph graph = two_streams();
-  graph.works[1].predicted_us = 20;
+  TaskGraph graph = two_streams();
+  graph.tasks[1].predicted_us = 20;
   const LongestPath path(graph);
   EXPECT_EQ(with(path, other_times(graph, {.is_prediction_met = true, .scales = {}})), 26);
   EXPECT_EQ(with(path, other_times(graph, {.is_prediction_met = false, .scales = {{"b", 0.5}}})),
@@ -144,7 +144,7 @@ TEST(WhatIf, ScalesByNameAndMeetsPredictions) {
 }
 
 TEST(WhatIf, RefusesWhatChangesNothing) {
-  const WorkGraph graph = two_streams();
+  const TaskGraph graph = two_streams();
   EXPECT_THROW(
       static_cast<void>(other_times(graph, {.is_prediction_met = false, .scales = {{"fc*", 0.5}}})),
       std::invalid_argument);
@@ -178,9 +178,9 @@ read::IterationGraph three_operators(bool uses_collective) {
 
 TEST(OperatorWork, TheHostRunsAheadAndACollectiveIsAwaited) {
   // mm 7-27; the collective 28-78, behind mm; add behind the collective: 78-83.
-  EXPECT_EQ(LongestPath(operator_work(three_operators(true))).timetable().iteration_us, 83);
+  EXPECT_EQ(LongestPath(operator_tasks(three_operators(true))).timetable().iteration_us, 83);
   // add 28-33 beside the collective: the end is the collective's.
-  EXPECT_EQ(LongestPath(operator_work(three_operators(false))).timetable().iteration_us, 78);
+  EXPECT_EQ(LongestPath(operator_tasks(three_operators(false))).timetable().iteration_us, 78);
 }
 
 TEST(OperatorWork, ASlowHostIsTheLongestPath) {
@@ -188,17 +188,17 @@ TEST(OperatorWork, ASlowHostIsTheLongestPath) {
   for (read::IterationOperator& op : graph.operators)
     op.kernels_us = {1};
   // Three operators of 10 us; the last kernel, 26.. 28: launched 3 us before the end.
-  const WorkGraph works = operator_work(graph);
-  EXPECT_EQ(LongestPath(works).timetable().iteration_us, 30);
+  const TaskGraph tasks = operator_tasks(graph);
+  EXPECT_EQ(LongestPath(tasks).timetable().iteration_us, 30);
   const auto faster =
-      other_times(works, {.is_prediction_met = false, .scales = {{"host: *", 0.5}}});
-  EXPECT_EQ(with(LongestPath(works), faster), 15);
+      other_times(tasks, {.is_prediction_met = false, .scales = {{"host: *", 0.5}}});
+  EXPECT_EQ(with(LongestPath(tasks), faster), 15);
 }
 
 TEST(OperatorWork, RefusesAMissingCost) {
   read::IterationGraph graph = three_operators(true);
   graph.costs.before.erase("mm");
-  EXPECT_THROW(static_cast<void>(operator_work(graph)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(operator_tasks(graph)), std::invalid_argument);
 }
 
 }  // namespace

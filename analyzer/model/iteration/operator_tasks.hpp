@@ -1,8 +1,8 @@
-// The works of an iteration that is given as operators and what the host spends on each.
+// The tasks of an iteration that is given as operators and what the host spends on each.
 #pragma once
 
 #include "read/iteration_graph.hpp"
-#include "read/work_graph.hpp"
+#include "read/task_graph.hpp"
 
 namespace inline_prof::model {
 
@@ -10,6 +10,6 @@ namespace inline_prof::model {
 // named as its operator, waits for its launch, for the kernel before it on its stream, and for the
 // collective whose result it uses.  Operators before the first mark are left out. Throws
 // std::invalid_argument where a cost is missing.
-[[nodiscard]] read::WorkGraph operator_work(const read::IterationGraph& graph);
+[[nodiscard]] read::TaskGraph operator_tasks(const read::IterationGraph& graph);
 
 }  // namespace inline_prof::model

@@ -1,4 +1,4 @@
-// An iteration as pieces of work and what each of them waits for
+// An iteration as tasks and what each of them waits for
 // (docs/models/longest_path.md).
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace inline_prof::read {
 
-// For the end of another piece of work, and then a while.
+// Waits for the end of another task, and then a while.
 struct Wait {
-  std::size_t work = 0;  // index into WorkGraph::works
+  std::size_t task = 0;  // index into TaskGraph::tasks
   double delay_us = 0.0;
 };
 
 // A kernel, a layer, or what the host does; it runs without a break.
-struct Work {
+struct Task {
   std::string name;
   double time_us = 0.0;
   std::optional<double> predicted_us;  // what it should take
@@ -26,9 +26,9 @@ struct Work {
   std::vector<Wait> waits;
 };
 
-struct WorkGraph {
-  std::vector<Work> works;
-  // Collectives: the works of one meeting, one of each rank, start together, as soon as all could.
+struct TaskGraph {
+  std::vector<Task> tasks;
+  // Collectives: the tasks of one meeting, one of each rank, start together, as soon as all could.
   std::vector<std::vector<std::size_t>> meetings;
 };
 

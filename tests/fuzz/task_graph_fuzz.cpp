@@ -1,8 +1,8 @@
-// Work graphs: what is accepted has a longest path, and finite times that bound each other.
+// Task graphs: what is accepted has a longest path, and finite times that bound each other.
 #include "model/iteration/timetable.hpp"
 #include "property.hpp"
 #include "read/json_tree.hpp"
-#include "read/work_graph_tree.hpp"
+#include "read/task_graph_tree.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -32,8 +32,8 @@ void require_times(const model::Timetable& table, std::size_t tasks) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const base::JsonValue document = read::parse_json(fuzz::as_text(data, size), "fuzz");
-    const model::LongestPath path(read::work_graph_from(read::TreeNode(document, "fuzz")));
-    require_times(path.timetable(), path.graph().works.size());
+    const model::LongestPath path(read::task_graph_from(read::TreeNode(document, "fuzz")));
+    require_times(path.timetable(), path.graph().tasks.size());
   } catch (const read::InputError&) {
   } catch (const std::invalid_argument&) {  // tasks that wait for each other in a circle
   }

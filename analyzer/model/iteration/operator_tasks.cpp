@@ -1,4 +1,4 @@
-#include "model/iteration/operator_work.hpp"
+#include "model/iteration/operator_tasks.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@ namespace inline_prof::model {
 namespace {
 
 using read::IterationOperator;
+using read::TaskGraph;
 using read::Wait;
-using read::WorkGraph;
 
 constexpr double kBetweenKernelsUs = 1.0;  // on one stream, one behind the other
 constexpr const char* kCopyOperator = "aten::to";
@@ -42,16 +42,16 @@ class Builder {
     if (op.name == kCopyOperator && compute_) host_waits_.push_back({*compute_, 0.0});
   }
 
-  [[nodiscard]] WorkGraph graph() && { return std::move(graph_); }
+  [[nodiscard]] TaskGraph graph() && { return std::move(graph_); }
 
  private:
   void host(const std::string& name, double time_us) {
-    read::Work work;
-    work.name = name;
-    work.time_us = time_us;
-    work.waits = std::exchange(host_waits_, {});
-    host_waits_.push_back({graph_.works.size(), 0.0});
-    graph_.works.push_back(std::move(work));
+    read::Task task;
+    task.name = name;
+    task.time_us = time_us;
+    task.waits = std::exchange(host_waits_, {});
+    host_waits_.push_back({graph_.tasks.size(), 0.0});
+    graph_.tasks.push_back(std::move(task));
   }
 
   void launch(const IterationOperator& op, const std::string& host_name,
@@ -69,21 +69,21 @@ class Builder {
   }
 
   void kernel(const std::string& name, double time_us, bool is_collective) {
-    read::Work work;
-    work.name = name;
-    work.time_us = time_us;
-    work.waits = host_waits_;  // for its launch, which is the host's last work
+    read::Task task;
+    task.name = name;
+    task.time_us = time_us;
+    task.waits = host_waits_;  // for its launch, which is the host's last task
     std::optional<std::size_t>& stream = is_collective ? collective_ : compute_;
-    if (stream) work.waits.push_back({*stream, kBetweenKernelsUs});
-    if (is_collective && compute_) work.waits.push_back({*compute_, kBetweenKernelsUs});
-    if (!is_collective && joined_) work.waits.push_back({*std::exchange(joined_, {}), 0.0});
-    stream = graph_.works.size();
-    graph_.works.push_back(std::move(work));
+    if (stream) task.waits.push_back({*stream, kBetweenKernelsUs});
+    if (is_collective && compute_) task.waits.push_back({*compute_, kBetweenKernelsUs});
+    if (!is_collective && joined_) task.waits.push_back({*std::exchange(joined_, {}), 0.0});
+    stream = graph_.tasks.size();
+    graph_.tasks.push_back(std::move(task));
   }
 
   const read::HostCosts& costs_;
-  WorkGraph graph_;
-  std::vector<Wait> host_waits_;  // of the host's next work
+  TaskGraph graph_;
+  std::vector<Wait> host_waits_;  // of the host's next task
   std::optional<std::size_t> compute_;
   std::optional<std::size_t> collective_;
   std::optional<std::size_t> joined_;  // the collective that the next kernel waits for
@@ -91,7 +91,7 @@ class Builder {
 
 }  // namespace
 
-WorkGraph operator_work(const read::IterationGraph& graph) {
+TaskGraph operator_tasks(const read::IterationGraph& graph) {
   const auto mark = std::find_if(
       graph.operators.begin(), graph.operators.end(),
       [](const IterationOperator& op) { return op.name.find("## ") != std::string::npos; });
