@@ -21,7 +21,7 @@ NOT_OURS = {"build", "third_party_offline", ".git", "data"}
 # Home folders and build machines.  Spelled in parts, since this file is checked as well.
 MACHINE_PATH = re.compile(r"(?<![\w.$}*/-])/(?:root|home|work|workspace|mnt|Users)/(?!\.\.\.)[\w.-]+")
 
-# What a newcomer is asked to read: words of README.md and of all pages under docs, as `wc -w` counts them.
+# Limits what a newcomer is asked to read: the words of README.md and of all pages under docs, as `wc -w` counts them.
 MOST_WORDS = 36500
 
 # Files that a comment names: sources by any end of their path, scripts by their whole path.  Capital letters
