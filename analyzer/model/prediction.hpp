@@ -48,7 +48,7 @@ struct Prediction {
       interval90;          // empty: the model has no error of its own
   std::string model;       // e.g. "roofline"
   std::string parameters;  // what it was fitted on; empty: it has no parameters
-  // What the best kernel that is known for the operation takes, or what no kernel can do without;
+  // The time of the best kernel that is known for the operation, or what no kernel can do without;
   // empty: nothing better is known.
   std::optional<Seconds> attainable;
   std::string remedy;            // how to get there; empty: nothing is known

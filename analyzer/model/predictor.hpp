@@ -23,7 +23,7 @@ class Predictor {
                                 const LaunchedKernel& kernel = {}) const;
 
  private:
-  // What the operation takes, whichever kernel computes it.
+  // Predicts the operation, whichever kernel computes it.
   [[nodiscard]] Outcome predict_any_kernel(const read::Op& op, const read::Machine& machine,
                                            const LaunchedKernel& kernel) const;
   [[nodiscard]] const Families& families_of(const read::Machine& machine) const;

@@ -211,7 +211,7 @@ class Table {
     } else {
       out_ += "\n" + std::string(kIndent - kVerdictShift, ' ');
     }
-    // What follows a comma stands in a note.
+    // Words behind a comma stand in a note.
     const std::string words = change_words(time, comparison_.margin);
     const std::size_t comma = words.find(", ");
     std::string marked = painted(fmt::format("{} {}", sign_of(time.change), words.substr(0, comma)),

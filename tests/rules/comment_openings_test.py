@@ -60,14 +60,14 @@ class CommentOpenings(unittest.TestCase):
     def test_cmake(self):
         self.assertEqual(self.found("CMakeLists.txt", CMAKE), [(2, "Where")])
 
-    def test_other_files_builds_and_excepted_paths_are_left_alone(self):
+    def test_other_files_and_builds_are_left_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
-            for path in ("a.md", "build/a.sh", "bad/a.sh", "worse/bad/a.sh"):
+            for path in ("a.md", "build/a.sh", "bad/a.sh"):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text("# What\n")
-            self.assertEqual(comment_openings.check(root, ["bad"]),
-                             ['worse/bad/a.sh:1: the comment opens with "What"'])
+            self.assertEqual(comment_openings.check(root),
+                             ['bad/a.sh:1: the comment opens with "What"'])
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ struct Row {
   std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
-  // What the best kernel that is known for the operation takes, and how to get there.
+  // The time of the best kernel that is known for the operation, and how to get there.
   std::optional<double> attainable_us;
   SharedText remedy;
   std::optional<double> vendor_estimate_us;  // JoinOptions::peer

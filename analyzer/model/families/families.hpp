@@ -55,7 +55,7 @@ class Families {
                                                   const read::Op& op, const read::Machine& machine,
                                                   const std::optional<Prediction>& base) const;
 
-  // What the best family for such work takes; empty where nothing better is known.
+  // Returns the time of the best family for such work; empty if none is better.
   [[nodiscard]] std::optional<double> attainable_us(const FamilyWork& work,
                                                     const read::Machine& machine) const;
   [[nodiscard]] const FamilyParameters* parameters_of(std::string_view family) const;

@@ -6,7 +6,7 @@
 
 namespace inline_prof::test {
 
-// What `use` says about its input; "" if it takes it.
+// Returns what `use` says about its input; "" if it takes it.
 template <typename Use>
 std::string complaint(Use&& use) {
   try {
