@@ -1,6 +1,7 @@
 #include "export/formats.hpp"
 #include "export/values.hpp"
 #include "join/diagnose/idle.hpp"
+#include "join/model_scores.hpp"
 #include "report/columns.hpp"
 
 #include <optional>
@@ -156,6 +157,38 @@ struct ValueJson {
   }
 };
 
+// The rows that models were asked about, each with what they say.
+Json by_model_json(const std::vector<join::Row>& rows) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const join::ModelTime& time : rows[i].by_model) {
+      json.push_back({{"row", i},
+                      {"model", time.model},
+                      {"predicted_us", or_null(time.predicted_us)},
+                      {"predicted_ci90_us", or_null(time.predicted_ci90_us)},
+                      {"reason", or_null(time.reason.str())}});
+    }
+  }
+  return json;
+}
+
+Json models_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::ModelScore& score : join::model_scores(analysis)) {
+    Json one{{"kind", score.kind},
+             {"model", score.model},
+             {"rows", score.rows},
+             {"predicted", score.predicted},
+             {"share_percent", score.share_percent}};
+    add_errors(one, score.errors);
+    one["with_interval"] = score.with_interval;
+    one["inside"] = score.inside;
+    one["reason"] = or_null(score.reason);
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
 template <typename Row>
 Json rows_json(const std::vector<Row>& rows) {
   Json json = Json::array();
@@ -233,6 +266,8 @@ std::string json_report(const join::Analysis& analysis) {
     json["runs"].push_back(run_json(run));
   json["rows"] = rows_json(analysis.rows);
   json["merged_rows"] = rows_json(analysis.merged);
+  json["models"] = models_json(analysis);
+  json["by_model"] = by_model_json(analysis.rows);
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["could_be_faster"] = could_be_faster_json(analysis);
   json["warnings"] = analysis.warnings;

@@ -141,6 +141,7 @@ PredictionErrors errors_of(const std::vector<Row>& rows, const Peer* peer) {
 std::vector<std::string> last_warnings(const PredictedFiles& files, const JoinOptions& options) {
   std::vector<std::string> warnings;
   if (options.peer) append(warnings, options.peer->warnings());
+  if (options.each_model) append(warnings, options.each_model->complaints());
   if (files.shorter_than_bias > 0) {
     warnings.push_back(fmt::format(
         "{} events are shorter than what the event pair adds; their corrected time is set to 0",

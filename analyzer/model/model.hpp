@@ -24,12 +24,17 @@
 #include <variant>
 #include <vector>
 
+namespace inline_prof::read {
+struct LaunchShape;
+}
+
 namespace inline_prof::model {
 
 // Which form of a model: what its authors published, to the digit, or ours, fitted to measurements.
 enum class Edition { kPublished, kCalibrated };
-// The predictions that a report shows: the fitted ones, or the plain roofline's for everything.
-enum class Models { kCalibrated, kRoofline };
+// The predictions that a report shows: the fitted ones, the published models', or the plain
+// roofline's for everything; kAll: the fitted ones, and beside them those of each model.
+enum class Models { kCalibrated, kRoofline, kPublished, kAll };
 // Which edition of a published model's constants (analyzer/model/published/float8/README.md).
 enum class ConstantSet { kOriginal, kMain };
 
@@ -107,8 +112,9 @@ struct RowPrediction {
 
 // The kernel that computes an operation, as far as it is known.
 struct LaunchedKernel {
-  std::string_view name;  // may be empty
-  double blocks = 0;      // 0: not known
+  std::string_view name;                      // may be empty
+  double blocks = 0;                          // 0: not known
+  const read::LaunchShape* launch = nullptr;  // null: not known
 };
 
 // An operation of a profile.
@@ -197,6 +203,7 @@ struct ModelEntry {
   Need params = Need::kNone;
   std::string_view params_meaning = {};  // what --params takes, e.g. "a table of measured products"
   bool has_constant_sets = false;        // whether --constants means something
+  bool has_own_machine = false;          // in the published edition, whatever `machine` says
   std::vector<Setting> settings = {};
   // Throws read::InputError for files, std::invalid_argument for what the command line asks.
   std::unique_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
@@ -212,6 +219,7 @@ struct ModelEntry {
   // The inputs of a row that stands for the operation, which is one of `operations`: those that the
   // operation, its kernel and the machine say.
   OperationInputs (*inputs_of)(const Operation& operation) = nullptr;
+  bool operation_needs_inputs = false;  // true: in both editions, there is no predict_operation()
 };
 
 // Returns the value of a setting: what --set said, else `otherwise`.

@@ -14,10 +14,6 @@
 namespace inline_prof::model {
 namespace {
 
-bool covers(const std::vector<OpKind>& kinds, std::optional<OpKind> kind) {
-  return kind && std::ranges::find(kinds, *kind) != kinds.end();
-}
-
 // cuDNN runs convolutions of f32 on tensor cores unless it is told not to (cuDNN, "Data Types and
 // Enums": CUDNN_DEFAULT_MATH), and no operation says what it was told.  The kernel's name does.
 bool is_tf32_convolution(const read::Op& op, std::string_view kernel_name) {
@@ -67,7 +63,7 @@ const Families& Predictor::families_of(const read::Machine& machine) const {
 Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
   Outcome any = predict_any_kernel(op, machine, kernel);
-  if (chosen_ != Models::kCalibrated || kernel.name.empty()) return any;
+  if (chosen_ == Models::kRoofline || kernel.name.empty()) return any;
   // Tables of convolutions, of data movement and of single precision were measured with the kernels
   // that are in use; those of products on tensor cores with the newest ones alone.
   const bool has_kernels_in_table =
@@ -83,7 +79,7 @@ Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
 Outcome Predictor::predict_any_kernel(const read::Op& op, const read::Machine& machine,
                                       const LaunchedKernel& kernel) const {
   const auto kind = op_kind_from_name(op.kind);
-  if (chosen_ == Models::kCalibrated) {
+  if (chosen_ != Models::kRoofline) {
     for (const ModelEntry& entry : all_models()) {
       if (!covers(entry.operations, kind) ||
           std::ranges::find(entry.editions, Edition::kCalibrated) == entry.editions.end()) {

@@ -12,11 +12,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
 
 namespace inline_prof::model {
+
+bool covers(const std::vector<OpKind>& kinds, std::optional<OpKind> kind) {
+  return kind && std::ranges::find(kinds, *kind) != kinds.end();
+}
 
 std::span<const ModelEntry> all_models() {
   static const std::array entries{

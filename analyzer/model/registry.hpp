@@ -4,10 +4,15 @@
 
 #include "model/model.hpp"
 
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::model {
+
+// True if `kind` is one of those that a model names; false for a word that is no kind.
+[[nodiscard]] bool covers(const std::vector<OpKind>& kinds, std::optional<OpKind> kind);
 
 // In the order in which they are listed to the user.
 [[nodiscard]] std::span<const ModelEntry> all_models();

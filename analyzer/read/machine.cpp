@@ -68,6 +68,7 @@ Machine read_machine(std::string_view text, const std::string& label) {
   machine.host_link_gb_per_s = optional_bandwidth(root, "host_link_gb_per_s");
   machine.peer_link_gb_per_s = optional_bandwidth(root, "peer_link_gb_per_s");
   machine.l2_mb = optional_positive(root, "l2_mb");
+  machine.l2_gb_per_s = optional_positive(root, "l2_gb_per_s");
   machine.boost_clock_mhz = optional_positive(root, "boost_clock_mhz");
   root.member("peak_tflops").each_member([&](std::string_view type, const TreeNode& peak) {
     machine.peak_tflops.emplace(type, positive(peak));

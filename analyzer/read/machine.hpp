@@ -23,6 +23,7 @@ struct Machine {
   std::optional<double> host_link_gb_per_s;
   std::optional<double> peer_link_gb_per_s;
   std::optional<double> l2_mb;
+  std::optional<double> l2_gb_per_s;  // measured
   std::optional<double> boost_clock_mhz;
   std::map<std::string, double>
       peak_tflops;               // dense, by number type: f64 f32 tf32 f16 bf16 f8 f4 i8

@@ -1,6 +1,7 @@
 #include "report/html_report.hpp"
 
 #include "join/layer_sums.hpp"
+#include "join/model_scores.hpp"
 #include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
 #include "report/columns.hpp"
@@ -240,6 +241,38 @@ Json could_be_faster_json(const join::Analysis& analysis) {
   return json;
 }
 
+// Returns scores of models by kind, and a point for each of their predictions; nothing unless all
+// models were asked.
+Json models_json(const join::Analysis& analysis) {
+  const auto scores = join::model_scores(analysis);
+  if (scores.empty()) return {};
+  Json table = Json::array();
+  std::vector<std::string> models;
+  for (const join::ModelScore& score : scores) {
+    const auto percent = [&](double join::Errors::*member) {
+      return score.errors ? number(100 * (*score.errors).*member) : Json();
+    };
+    table.push_back(Json::array({score.kind, score.model, score.rows, score.predicted,
+                                 number(score.share_percent), percent(&join::Errors::gmae),
+                                 percent(&join::Errors::mape), percent(&join::Errors::bias),
+                                 score.inside, score.with_interval, score.reason}));
+    if (score.predicted > 0 && std::ranges::find(models, score.model) == models.end())
+      models.push_back(score.model);
+  }
+  Json points = Json::array();
+  for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
+    const auto& times = join::by_model_of(analysis, analysis.merged[i]);
+    const auto add = [&](const std::string& model, const std::optional<double>& time_us) {
+      const auto place = std::ranges::find(models, model) - models.begin();
+      if (time_us) points.push_back(Json::array({place, i, number(*time_us)}));
+    };
+    if (!times.empty()) add(join::kOwnChoice, analysis.merged[i].predicted_us);
+    for (const join::ModelTime& time : times)
+      add(time.model.str(), time.predicted_us);
+  }
+  return {{"scores", std::move(table)}, {"models", models}, {"points", std::move(points)}};
+}
+
 // The machines that the analysis names, comma-separated.
 Json machines_json(const join::Analysis& analysis, std::span<const read::Machine> machines) {
   Json json = Json::array();
@@ -317,6 +350,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["vendor"] = analysis.vendor;
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["could_be_faster"] = could_be_faster_json(analysis);
+  json["models"] = models_json(analysis);
   json["tracks"] = tracks_json(analysis, names);
   json["names"] = names.take();
   // Names come from a file: bytes that are no UTF-8 are replaced.

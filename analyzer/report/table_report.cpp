@@ -102,13 +102,6 @@ std::string verdict_cell(const join::MergedRow& row, Footnotes& footnotes, bool 
   return has_waited(row) ? verdict + ' ' + footnotes.number_of(std::string(kHasWaited)) : verdict;
 }
 
-std::string name_of_row(const join::MergedRow& row) {
-  std::string name = row.layer.empty() ? "" : row.layer + "  ";
-  name += readable_event(row.event, row.source);
-  if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
-  return printable(name);
-}
-
 std::size_t indent_of(const join::OrderedRow& place) {
   return std::min<std::size_t>(2 * place.depth, 16);
 }
@@ -179,6 +172,13 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
 }
 
 }  // namespace
+
+std::string name_of_row(const join::MergedRow& row) {
+  std::string name = row.layer.empty() ? "" : row.layer + "  ";
+  name += readable_event(row.event, row.source);
+  if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
+  return printable(name);
+}
 
 std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
   const std::size_t width = std::max<std::size_t>(options.width, 40);

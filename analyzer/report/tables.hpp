@@ -16,6 +16,9 @@ struct TableOptions {
   bool colour = false;     // for a terminal
 };
 
+// Returns layer, event and occurrence as the table names a row.
+[[nodiscard]] std::string name_of_row(const join::MergedRow& row);
+
 // Returns a head and two lines for each row (one, if there is room).  The largest share comes
 // first, the rows that a region encloses directly below it.
 [[nodiscard]] std::string table_report(const join::Analysis& analysis, const TableOptions& options);

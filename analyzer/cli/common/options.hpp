@@ -5,13 +5,20 @@
 #include "read/machine.hpp"
 #include "report/grid.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace inline_prof::cli {
 
 // Returns the machine of --machine, nothing for "".  Throws UsageError, read::InputError.
 [[nodiscard]] std::optional<read::Machine> parse_machine(const std::string& name);
+
+// Returns the values of "NAME=VALUE" each, by name.  Throws UsageError that names `option`.
+[[nodiscard]] std::map<std::string, std::string> parse_settings(
+    const std::vector<std::string>& settings, std::string_view option = "--set");
 
 // The output of subcommands that print a table of results.
 struct GridOutput {

@@ -35,11 +35,29 @@ join::BiasSetting parse_event_bias(const std::string& text) {
   return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
 }
 
+std::shared_ptr<model::EachModel> each_model(const AnalysisArguments& arguments) {
+  const bool is_asked =
+      arguments.models == model::Models::kPublished || arguments.models == model::Models::kAll;
+  if (!is_asked) {
+    if (arguments.params.empty() && arguments.settings.empty()) return nullptr;
+    throw UsageError("--params and --set need --models published or all");
+  }
+  try {
+    return std::make_shared<model::EachModel>(
+        model::ModelChoices{.params = parse_settings(arguments.params, "--params"),
+                            .settings = parse_settings(arguments.settings, "--set")});
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
 }  // namespace
 
 void declare_analysis(Command& command, AnalysisArguments& arguments) {
   const NamedValues<model::Models> models{{"calibrated", model::Models::kCalibrated},
-                                          {"roofline", model::Models::kRoofline}};
+                                          {"roofline", model::Models::kRoofline},
+                                          {"published", model::Models::kPublished},
+                                          {"all", model::Models::kAll}};
   command.add_option("--machine", arguments.machine,
                      "Machine to predict for, an id or a file; default: what the file says it ran "
                      "on");
@@ -56,8 +74,20 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
       .shows_default();
   command.add_option("--models", arguments.models,
                      "Whose predictions: calibrated: fitted models where there are parameters, "
-                     "else the roofline; roofline: the plain roofline for everything",
+                     "else the roofline; roofline: the plain roofline for everything; published: "
+                     "the published model of each kind, else the roofline; all: a table of all "
+                     "models beside the calibrated ones",
                      models);
+  command
+      .add_option("--params", arguments.params,
+                  "MODEL=FILE: parameters of a model for --models published and all, such as "
+                  "fc=products.csv")
+      .takes_one_value();
+  command
+      .add_option("--set", arguments.settings,
+                  "NAME=VALUE or MODEL.NAME=VALUE: a setting of such a model, or a column that "
+                  "operations do not say, such as peak_l2_bw_gbps=2847")
+      .takes_one_value();
   declare_phase(command, arguments.phase);
 }
 
@@ -65,6 +95,7 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   join::JoinOptions options;
   options.event_bias = parse_event_bias(arguments.event_bias);
   options.models = arguments.models;
+  options.each_model = each_model(arguments);
   options.keep_samples = arguments.keep_samples;
   options.leave_out_unreadable = arguments.leave_out_unreadable;
   if (!arguments.peer.empty()) options.peer = std::make_shared<join::Peer>(arguments.peer);

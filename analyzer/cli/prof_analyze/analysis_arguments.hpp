@@ -19,8 +19,10 @@ struct AnalysisArguments {
   std::string isolated;  // empty: none
   std::string event_bias = "auto";
   model::Models models = model::Models::kCalibrated;
-  std::string peer;                  // a model's name; empty: none
-  std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
+  std::vector<std::string> params;    // MODEL=FILE
+  std::vector<std::string> settings;  // NAME=VALUE
+  std::string peer;                   // a model's name; empty: none
+  std::optional<std::size_t> phase;   // from 1; empty: the one that took most of the time
   // No options: the command sets these.
   std::optional<read::Launched> like;  // the phase that launches this, unless one is named
   bool keep_samples = false;

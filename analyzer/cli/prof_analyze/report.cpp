@@ -8,6 +8,7 @@
 #include "read/inputs.hpp"
 #include "read/read_profile.hpp"
 #include "report/html_report.hpp"
+#include "report/models_report.hpp"
 #include "report/tables.hpp"
 
 #include <algorithm>
@@ -70,11 +71,17 @@ struct Format {
 constexpr const char* kOriginal = "original";  // needs no analysis
 constexpr Format kFormats[] = {
     {"table",
-     [](Result of, Options with) { return report::table_report(of.analysis, with.table); }},
+     [](Result of, Options with) {
+       return report::table_report(of.analysis, with.table) +
+              report::models_text(of.analysis, with.table.top, report::GridFormat::kTable);
+     }},
     {"json", [](Result of, Options) { return exports::json_report(of.analysis); }},
     {"csv", [](Result of, Options) { return exports::csv_report(of.analysis); }},
     {"md",
-     [](Result of, Options with) { return report::markdown_report(of.analysis, with.table.top); }},
+     [](Result of, Options with) {
+       return report::markdown_report(of.analysis, with.table.top) +
+              report::models_text(of.analysis, with.table.top, report::GridFormat::kMarkdown);
+     }},
     {"html", html_text},
     {"perfetto", [](Result of, Options) { return exports::perfetto_report(of.analysis); }},
     {"prometheus", [](Result of, Options) { return exports::prometheus_report(of.analysis); }},

@@ -1,5 +1,6 @@
 // prof-model convert: measurements of others as the tables that models are fitted to.
 #include "base/command_line.hpp"
+#include "cli/common/options.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"

@@ -122,20 +122,6 @@ void declare_model(Command& command, ModelArguments& arguments) {
       .takes_one_value();  // else it takes the table behind it
 }
 
-std::map<std::string, std::string> parse_settings(const std::vector<std::string>& settings) {
-  std::map<std::string, std::string> parsed;
-  for (const std::string& text : settings) {
-    const std::size_t place = text.find('=');
-    if (place == std::string::npos || place == 0) {
-      throw UsageError(fmt::format("--set: expected NAME=VALUE, found {}", text));
-    }
-    if (!parsed.emplace(text.substr(0, place), text.substr(place + 1)).second) {
-      throw UsageError(fmt::format("--set: {} twice", text.substr(0, place)));
-    }
-  }
-  return parsed;
-}
-
 ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table) {
   ChosenModel chosen;
   try {

@@ -48,8 +48,4 @@ struct ChosenModel {
 // Warns of rows that would count twice, where rows are counted.
 void warn_of_repeated_rows(const read::Table& table);
 
-// "NAME=VALUE" each.  Throws UsageError.
-[[nodiscard]] std::map<std::string, std::string> parse_settings(
-    const std::vector<std::string>& settings);
-
 }  // namespace inline_prof::cli

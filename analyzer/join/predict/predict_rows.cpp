@@ -23,7 +23,25 @@ std::string known_of_kernel(const Row& row, const RowInput& input) {
   return "; by name and grid " + model::known_by_name_text(*known, input.machine);
 }
 
-void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor) {
+model::Operation operation_of(const Row& row, const RowInput& input) {
+  return {*input.op, *input.machine, {row.kernel_name.str(), input.blocks, input.launch}};
+}
+
+// Takes the first published model's answer, to the last digit.
+void predict_published(Row& row, const model::ModelAnswer& answer) {
+  const model::RowPrediction& prediction = answer.prediction;
+  row.reason = prediction.reason;
+  if (!prediction.time_us) return;
+  row.predicted_us = prediction.time_us;
+  if (prediction.lower_us && prediction.upper_us)
+    row.predicted_ci90_us = Interval{*prediction.lower_us, *prediction.upper_us};
+  row.bound = prediction.bound;
+  row.model = answer.model;
+  row.parameters = answer.parameters;
+}
+
+void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor,
+                     model::EachModel* published) {
   const bool is_named_only =
       input.op != nullptr && input.op->kind == op_kind_name(OpKind::kOperator);
   if (input.op == nullptr || is_named_only) {
@@ -39,8 +57,9 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = "machine not known";
     return;
   }
-  const model::Outcome outcome =
-      predictor.predict(*input.op, *input.machine, {row.kernel_name.str(), input.blocks});
+  const model::Operation operation = operation_of(row, input);
+  if (published != nullptr) return predict_published(row, published->published(operation));
+  const model::Outcome outcome = predictor.predict(*input.op, *input.machine, operation.kernel);
   if (!outcome.prediction) {
     row.reason = outcome.reason;
     return;
@@ -149,7 +168,7 @@ const model::Predictor& predictor_of_this_thread(model::Models models) {
 }
 
 std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
-                                const model::Predictor& predictor) {
+                                const model::Predictor& predictor, model::EachModel* published) {
   const auto children = children_of(rows);
   std::vector<std::size_t> inner_first;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -163,9 +182,25 @@ std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInpu
   std::reverse(inner_first.begin(), inner_first.end());
   for (const std::size_t i : inner_first) {
     if (!predict_from_children(rows, i, children[i]))
-      predict_from_op(rows[i], inputs[i], predictor);
+      predict_from_op(rows[i], inputs[i], predictor, published);
   }
   return rows;
+}
+
+void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  model::EachModel& models) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
+    for (const model::ModelAnswer& answer : models.answers(operation_of(rows[i], inputs[i]))) {
+      const model::RowPrediction& found = answer.prediction;
+      ModelTime& time = rows[i].by_model.emplace_back();
+      time.model = answer.model;
+      time.predicted_us = found.time_us;
+      if (found.lower_us && found.upper_us)
+        time.predicted_ci90_us = Interval{*found.lower_us, *found.upper_us};
+      if (!found.time_us) time.reason = found.reason;
+    }
+  }
 }
 
 std::vector<Row> judged_rows(std::vector<Row> rows) {

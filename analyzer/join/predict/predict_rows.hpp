@@ -1,6 +1,7 @@
 #pragma once
 
 #include "join/rows/row.hpp"
+#include "model/each_model.hpp"
 #include "model/predictor.hpp"
 #include "read/machine.hpp"
 #include "read/op.hpp"
@@ -22,10 +23,16 @@ struct RowInput {
 
 // Returns `rows` with the prediction of each, inner rows first: a region whose inner rows are
 // predicted is predicted to take their sum, or not at all if one of them has no prediction.  A
-// region without predicted inner rows is predicted from its own op, if it has one.
+// region without predicted inner rows is predicted from its own op, if it has one.  `published`, if
+// it is not null, is asked in the place of `predictor`.
 [[nodiscard]] std::vector<Row> predicted_rows(std::vector<Row> rows,
                                               const std::vector<RowInput>& inputs,
-                                              const model::Predictor& predictor);
+                                              const model::Predictor& predictor,
+                                              model::EachModel* published = nullptr);
+
+// Fills in Row::by_model where the operation and the machine are known.
+void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  model::EachModel& models);
 
 // Returns predicted rows with their ratio and verdict: of all files together, because one row of
 // many is called slow only if that is more than what chance does to so many.

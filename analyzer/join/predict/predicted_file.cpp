@@ -88,8 +88,11 @@ PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> k
   file.machine_reasons = machines.reasons();
   file.machine_doubts = machines.doubts();
   const std::vector<RowInput> inputs = inputs_of(run.profile, machines);
+  const bool are_published = options.models == model::Models::kPublished;
   std::vector<Row> rows = predicted_rows(std::move(file.measured.rows), inputs,
-                                         predictor_of_this_thread(options.models));
+                                         predictor_of_this_thread(options.models),
+                                         are_published ? options.each_model.get() : nullptr);
+  if (options.models == model::Models::kAll) set_by_model(rows, inputs, *options.each_model);
   if (options.peer) set_estimates(rows, inputs, *options.peer);
   if (options.isolated) {
     std::vector<const read::Op*> ops;

@@ -26,6 +26,14 @@ struct Isolated {
   std::string cause;         // of the difference: words for a reader
 };
 
+// What one model says of a row, among all that were asked.
+struct ModelTime {
+  SharedText model;
+  std::optional<double> predicted_us;
+  std::optional<Interval> predicted_ci90_us;
+  SharedText reason;  // why there is no time
+};
+
 // One event of one device.
 struct Row {
   std::size_t profile = 0;  // index into the runs
@@ -90,6 +98,7 @@ struct Row {
   std::optional<double> raw_ratio;  // raw / predicted
   Verdict verdict = Verdict::kNotMeasured;
   std::optional<Isolated> isolated;
+  std::vector<ModelTime> by_model;  // JoinOptions::each_model
 
   // Most samples are upper bounds.
   [[nodiscard]] bool is_upper_bound() const { return 2 * not_tight > samples; }

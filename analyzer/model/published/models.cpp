@@ -20,6 +20,7 @@ void add_machine(OperationInputs& inputs, const read::Machine& machine) {
   inputs.add("peak_dram_bw_gbps", machine.reached_gb_per_s());
   inputs.add("num_sm", static_cast<double>(machine.sm_count));
   if (machine.l2_mb) inputs.add("l2_size_bytes", *machine.l2_mb * 1e6);
+  if (machine.l2_gb_per_s) inputs.add("peak_l2_bw_gbps", *machine.l2_gb_per_s);
   // Data sheets count a multiply-add as two operations.
   if (machine.peak_tflops.contains("f32")) {
     inputs.add("peak_throughput_gflops", machine.reached_tflops("f32") * 1e3 / 2);

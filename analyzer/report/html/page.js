@@ -923,6 +923,63 @@ function showRoofline(layers) {
   byId('roofline-chart').replaceChildren(picture.node());
 }
 
+// ---- models ------------------------------------------------------------------------------------
+
+const kModelColors = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#56b4e9', '#8a6fb3',
+                      '#98a1ab', '#b8a000', '#7a4b2a'];
+const modelColor = (model) => kModelColors[model % kModelColors.length];
+
+function showModels() {
+  if (data.models === null) return;
+  byId('models').hidden = false;
+  const body = byId('models-table').tBodies[0];
+  for (const [kind, model, rows, predicted, share, gmae, mape, bias, inside, withInterval, reason]
+       of data.models.scores) {
+    body.append(element('tr', {}, element('td', {}, kind), element('td', {}, model),
+        numberCell(predicted + ' of ' + rows), numberCell(digits(share, 1)),
+        numberCell(digits(gmae, 1)), numberCell(digits(mape, 1)), numberCell(digits(bias, 1)),
+        numberCell(withInterval ? inside + ' of ' + withInterval : '–'),
+        element('td', {}, predicted < rows ? rows - predicted + ': ' + reason : '')));
+  }
+  data.models.models.forEach((model, i) => {
+    const square = element('span', {class: 'swatch'});
+    square.style.background = modelColor(i);
+    byId('models-legend').append(square, ' ' + model + ' ');
+  });
+}
+
+function showModelsChart(layers) {
+  if (data.models === null) return;
+  const measured = data.merged.corrected_us;
+  const dots = data.models.points.filter(([, row, time]) => measured[row] > 0 && time > 0)
+      .sort((a, b) => measured[b[1]] - measured[a[1]]).slice(0, kMostDots);
+  if (dots.length === 0) return;
+  const width = 1000, height = 480, margin = {left: 62, right: 20, top: 14, bottom: 44};
+  const times = dots.flatMap(([, row, time]) => [measured[row], time]);
+  const domain = [Math.min(...times) / 1.3, Math.max(...times) * 1.3];
+  const x = charts.scaleLog().domain(domain).range([margin.left, width - margin.right]);
+  const y = charts.scaleLog().domain(domain).range([height - margin.bottom, margin.top]);
+  const picture = newPicture(width, height, dots.length + ' predictions against measured times');
+  addAxis(picture, charts.axisBottom(x).ticks(8, '~g'), 0, height - margin.bottom);
+  addAxis(picture, charts.axisLeft(y).ticks(6, '~g'), margin.left, 0);
+  picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
+      .attr('text-anchor', 'end').text('measured, us');
+  picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
+      .attr('text-anchor', 'end').text('predicted, us');
+  picture.append('path').attr('class', 'roof')
+      .attr('d', charts.line()(domain.map((end) => [x(end), y(end)])));
+  const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
+      .attr('class', 'dot').attr('cx', ([, row]) => x(measured[row])).attr('cy', ([, , time]) => y(time))
+      .attr('r', 4).attr('fill', ([model]) => modelColor(model));
+  marks.append('title').text(([model, row, time]) => fullName(row) + ': ' + data.models.models[model] + ' ' +
+      microseconds(time) + ' us, measured ' + microseconds(measured[row]) + ' us');
+  picture.on('click', () => {
+    const [dot] = marks.filter(':hover').data();
+    if (dot) layers.choose(dot[1]);
+  });
+  byId('models-chart').replaceChildren(picture.node());
+}
+
 // ---- several files -----------------------------------------------------------------------------
 
 // Time of the chosen layer in each run: mean and maximum over its devices.
@@ -1024,12 +1081,14 @@ function start() {
   const layers = new LayerTable();
   showWorthFixing(layers);
   showCouldBeFaster();
+  showModels();
   let timeline = null;
   if (charts) {
     if (data.tracks.length > 0) timeline = new Timeline(layers);
     else byId('timeline').hidden = true;
     showDistributions();
     showRoofline(layers);
+    showModelsChart(layers);
   } else {
     for (const part of document.querySelectorAll('.needs-charts')) part.hidden = true;
     byId('no-charts').hidden = false;

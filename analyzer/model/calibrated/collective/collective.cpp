@@ -170,6 +170,7 @@ ModelEntry collective_editions_entry() {
   ModelEntry entry = collective_entry();
   entry.editions = {Edition::kPublished, Edition::kCalibrated};
   entry.machine = Need::kOptional;
+  entry.has_own_machine = true;
   entry.make = make;
   return entry;
 }

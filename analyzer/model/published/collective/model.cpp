@@ -21,7 +21,7 @@ using collective::Section;
 constexpr double kMostBytes = 1e15;
 constexpr double kMostRanks = 1e6;
 
-constexpr std::array<Column, 7> kInputs{{
+constexpr std::array<Column, 8> kInputs{{
     {"curve", "", ColumnKind::kText, 0, 0, false, "name of the curve"},
     {"size_bytes", "bytes", ColumnKind::kNumber, 0, kMostBytes, false, "message size"},
     {"bytes", "bytes", ColumnKind::kNumber, 0, kMostBytes, false, "the same"},
@@ -30,6 +30,8 @@ constexpr std::array<Column, 7> kInputs{{
     {"num_gpus", "", ColumnKind::kInteger, 1, kMostRanks, false, "ranks"},
     {"btd", "", ColumnKind::kText, 0, 0, false,
      "an uneven all-to-all in the place of a size: BATCH,TABLES-TABLES-...,DIM"},
+    {"gpu", "", ColumnKind::kText, 0, 0, false,
+     "a machine's id: refuses the published curves of another"},
 }};
 
 consteval std::size_t at(std::string_view name) {
@@ -51,8 +53,12 @@ SizeRule size_rule(const std::string& name) {
 
 class CollectiveCurves : public Model {
  public:
-  CollectiveCurves(std::vector<NamedCurve> curves, std::vector<std::string> warnings, SizeRule rule)
-      : curves_(std::move(curves)), warnings_(std::move(warnings)), rule_(rule) {}
+  CollectiveCurves(std::vector<NamedCurve> curves, std::vector<std::string> warnings, SizeRule rule,
+                   bool are_published)
+      : curves_(std::move(curves)),
+        warnings_(std::move(warnings)),
+        rule_(rule),
+        are_published_(are_published) {}
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
@@ -143,6 +149,13 @@ class CollectiveCurves : public Model {
       prediction.reason = "neither curve, nor collective (or op) and num_gpus";
       return nullptr;
     }
+    constexpr std::string_view published_gpu = "v100";
+    if (are_published_ && row.has(at("gpu")) && !row.text(at("gpu")).starts_with(published_gpu)) {
+      prediction.reason =
+          fmt::format("the published curves are of a V100, not {}; a fit of yours: --params",
+                      row.text(at("gpu")));
+      return nullptr;
+    }
     const auto ranks = row.whole(at("num_gpus"));
     const auto fits = [&](const NamedCurve& named) {
       return named.collective == row.text(word) && named.ranks == ranks;
@@ -166,6 +179,7 @@ class CollectiveCurves : public Model {
   std::vector<NamedCurve> curves_;
   std::vector<std::string> warnings_;
   SizeRule rule_;
+  bool are_published_;
 };
 
 constexpr const char* kDefaultRule = "max_of_max";
@@ -183,7 +197,8 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
     }
   }
   return std::make_unique<CollectiveCurves>(std::move(curves), std::move(warnings),
-                                            size_rule(setting(options, "exchange", kDefaultRule)));
+                                            size_rule(setting(options, "exchange", kDefaultRule)),
+                                            options.params.empty());
 }
 
 OperationInputs inputs_of(const Operation& operation) {
@@ -191,6 +206,7 @@ OperationInputs inputs_of(const Operation& operation) {
   inputs.add_text("op", operation.op, "op");
   inputs.add_size("num_gpus", operation.op, "ranks");
   inputs.add_size("bytes", operation.op, "bytes");
+  inputs.add("gpu", operation.machine.id);
   return inputs;
 }
 

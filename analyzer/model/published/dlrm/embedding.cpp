@@ -1,6 +1,7 @@
 // The embedding models of DLRM as models of tables.
 #include "model/published/dlrm/lookup.hpp"
 #include "model/published/models.hpp"
+#include "read/profile.hpp"
 
 #include <fmt/format.h>
 
@@ -228,6 +229,12 @@ OperationInputs lookup_inputs(const Operation& operation, std::string_view pass)
   }
   constexpr std::array<std::string_view, kLookupColumns.size()> attributes{
       "batch", "rows", "tables", "bag", "dim", "rows_per_block", "shmem"};
+  // FBGEMM's blocks are as wide as a warp, and a bag high for each bag; the indices are all that
+  // they keep in shared memory.
+  if (const auto* launch = operation.kernel.launch; launch != nullptr && launch->block[1] > 1) {
+    inputs.add("rows_per_block", static_cast<double>(launch->block[1]));
+    inputs.add("shmem", launch->static_shared_bytes + launch->dynamic_shared_bytes > 0 ? 1.0 : 0.0);
+  }
   for (std::size_t i = 0; i < attributes.size(); ++i)
     inputs.add_size(kLookupColumns[i].name, op, attributes[i]);
   add_machine(inputs, operation.machine);
@@ -240,11 +247,13 @@ OperationInputs v2_inputs(const Operation& operation) {
   OperationInputs inputs = lookup_inputs(operation, is_forward ? "forward" : "backward_sgd");
   if (!is_forward) inputs.part = "bwd_sgd_hitrate_us";
   const std::string& id = operation.machine.id;
+  std::string gpu = id;
   const std::pair<std::string_view, const char*> names[]{
       {"a100", "A100"}, {"v100", "V100"}, {"titan-xp", "Xp"}};
   for (const auto& [start, name] : names) {
-    if (id.starts_with(start)) inputs.add("gpu", name);
+    if (id.starts_with(start)) gpu = name;
   }
+  inputs.add("gpu", std::move(gpu));
   return inputs;
 }
 

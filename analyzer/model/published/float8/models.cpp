@@ -343,9 +343,9 @@ std::string gpu_of(const read::Machine& machine) {
   return machine.id;
 }
 
-// torchao's word for a number type; ours where it has none.
+// torchao's word for a number type; ours where it has none.  Its GPUs multiply f16 as fast as bf16.
 std::string dtype_of(const std::string& type) {
-  if (type == "bf16") return "bfloat16";
+  if (type == "bf16" || type == "f16") return "bfloat16";
   if (type == "f8e4m3") return "float8_e4m3fn";
   if (type == "f8e5m2") return "float8_e5m2";
   return type == "f4e2m1" ? "float4_e2m1fn_x2" : type;
@@ -382,6 +382,8 @@ OperationInputs cast_inputs(const Operation& operation) {
 OperationInputs layer_inputs(const Operation& operation) {
   OperationInputs inputs = product_inputs(operation);
   inputs.part = {};
+  const std::string recipe = operation.op.get<std::string>("recipe").value_or("");
+  inputs.add_text(recipe.starts_with("mx") ? "mx_recipe" : "float8_recipe", operation.op, "recipe");
   return inputs;
 }
 

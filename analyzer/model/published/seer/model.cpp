@@ -347,6 +347,7 @@ ModelEntry entry_of() {
       "own fit (prof-model fit), or a table of coefficients (seer_coeffs.csv) with its trees "
       "beside it";
   entry.judge = seer::judge_tables;
+  entry.operation_needs_inputs = true;
   return entry;
 }
 

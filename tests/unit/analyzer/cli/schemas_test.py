@@ -61,7 +61,7 @@ class ProfSchema(unittest.TestCase):
 class ReportSchema(unittest.TestCase):
     def test_describes_every_report(self):
         for arguments in [[], ["--machine", "a100-sxm4-40gb"], ["--event-bias", "off"],
-                          ["--event-bias", "4.5"]]:
+                          ["--event-bias", "4.5"], ["--models", "published"], ["--models", "all"]]:
             schema("report.schema.json").validate(report(SMALL, *arguments))
 
     def test_describes_a_report_of_several_files(self):

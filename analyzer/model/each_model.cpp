@@ -1,0 +1,308 @@
+#include "model/each_model.hpp"
+
+#include "model/registry.hpp"
+#include "model/row_reader.hpp"
+#include "model/shipped_parameters.hpp"
+#include "read/file_text.hpp"
+#include "read/input_error.hpp"
+#include "read/profile.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::model {
+namespace {
+
+// The vendor's package is a program to start, and has an option of its own.
+constexpr std::string_view kVendors = "nvmmh";
+constexpr std::string_view kConstants = "constants";  // a setting of all that have two sets
+
+// Models of two editions are told apart by them.
+std::string_view name_of(const ModelEntry& entry, Edition edition) {
+  static std::map<std::pair<std::string_view, Edition>, std::string> names;
+  if (entry.editions.size() == 1) return entry.name;
+  return names
+      .try_emplace({entry.name, edition}, fmt::format("{} {}", entry.name, edition_name(edition)))
+      .first->second;
+}
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
+}
+
+// Splits MODEL.NAME; a name without a model is any model's.
+std::pair<std::string_view, std::string_view> parts_of(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == name.npos) return {{}, name};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+// True if the entry has such a setting or column.  Throws std::invalid_argument for a column that
+// the text is no value of.
+bool takes(const ModelEntry& entry, std::string_view name, const std::string& text) {
+  if (name == kConstants) return entry.has_constant_sets;
+  if (std::ranges::count(entry.settings, name, &Setting::name) > 0) return true;
+  const auto column = std::ranges::find(entry.inputs, name, &Column::name);
+  if (column == entry.inputs.end()) return false;
+  if (column->kind != ColumnKind::kText && !number(text)) {
+    throw std::invalid_argument(
+        fmt::format("{}: expected {}, found {}", name, expectation(*column), text));
+  }
+  return true;
+}
+
+ConstantSet constant_set(const std::string& text) {
+  if (text == "original") return ConstantSet::kOriginal;
+  if (text == "main") return ConstantSet::kMain;
+  throw std::invalid_argument(fmt::format("constants: expected original or main, found {}", text));
+}
+
+// The operation's part of a prediction in the place of the whole.
+void take_part(RowPrediction& prediction, const Model& model, std::string_view part) {
+  const auto place = std::ranges::find(model.parts(), part) - model.parts().begin();
+  const auto* value = static_cast<std::size_t>(place) < prediction.parts.size()
+                          ? std::get_if<double>(&prediction.parts[static_cast<std::size_t>(place)])
+                          : nullptr;
+  if (value == nullptr) {
+    prediction = RowPrediction::none("", fmt::format("no {}", part));
+    return;
+  }
+  prediction.time_us = part.ends_with("_s") ? *value * 1e6 : *value;
+  prediction.bound = {};
+}
+
+RowPrediction from(const Prediction& found) {
+  RowPrediction prediction;
+  prediction.time_us = in_microseconds(found.time);
+  prediction.bound = bound_name(found.bound);
+  if (found.interval90) {
+    prediction.lower_us = in_microseconds(found.interval90->first);
+    prediction.upper_us = in_microseconds(found.interval90->second);
+  }
+  return prediction;
+}
+
+// All that an answer depends on.
+std::string key_of(const Operation& operation) {
+  std::string key = fmt::format("{}\n{}\n{}\n{}", operation.machine.id, read::op_text(operation.op),
+                                operation.kernel.name, operation.kernel.blocks);
+  if (const read::LaunchShape* launch = operation.kernel.launch) {
+    fmt::format_to(std::back_inserter(key), "\n{} {} {}", launch->block[0], launch->block[1],
+                   launch->dynamic_shared_bytes + launch->static_shared_bytes);
+  }
+  return key;
+}
+
+}  // namespace
+
+EachModel::EachModel(ModelChoices choices) : choices_(std::move(choices)) {
+  for (const auto& [model, file] : choices_.params) {
+    if (find_model(model).params == Need::kNone) {
+      throw std::invalid_argument(fmt::format("{} has no parameters", model));
+    }
+  }
+  for (const auto& [name, text] : choices_.settings) {
+    const auto [model, plain] = parts_of(name);
+    bool is_known = false;
+    for (const ModelEntry& entry : all_models()) {
+      if (model.empty() || entry.name == model) is_known = takes(entry, plain, text) || is_known;
+    }
+    if (!is_known) {
+      throw std::invalid_argument(fmt::format("no {} has a setting or a column {}",
+                                              model.empty() ? "model" : model, plain));
+    }
+    if (plain == kConstants) static_cast<void>(constant_set(text));
+  }
+}
+
+// Tables name their GPU in a column, if at all; parameters that a fit made always do.
+std::string EachModel::check(const ModelEntry& entry, const std::string& params,
+                             const read::Machine& machine) const {
+  if (!std::filesystem::exists(params)) return {};
+  const std::string text = read::read_text(params);
+  if (!text.starts_with('{')) {
+    check_same_machine(read::Table(text, params), machine);
+    return {};
+  }
+  const std::string fitted_on = read::parse_parameters(text, params, entry.name).machine;
+  if (fitted_on.empty() || fitted_on == machine.id) return {};
+  return fmt::format("{} was fitted on {}, not {}", params, fitted_on, machine.id);
+}
+
+void EachModel::make(Made& made, const ModelEntry& entry, Edition edition, const ParameterKey& key,
+                     const read::Machine& machine) {
+  ModelOptions options;
+  options.edition = edition;
+  options.input_name = std::string(entry.name);
+  const bool has_own = entry.has_own_machine && edition == Edition::kPublished;
+  if (entry.machine != Need::kNone && !has_own) options.machine = machine;
+  for (const auto& [name, text] : choices_.settings) {
+    const auto [model, plain] = parts_of(name);
+    if (!model.empty() && model != entry.name) continue;
+    if (plain == kConstants) options.constants = constant_set(text);
+    if (std::ranges::count(entry.settings, plain, &Setting::name) > 0) {
+      options.settings.insert_or_assign(std::string(plain), text);
+    }
+  }
+  const auto chosen = choices_.params.find(std::string(entry.name));
+  const bool is_chosen = chosen != choices_.params.end();
+  const bool is_wanted = entry.params == Need::kRequired ||
+                         (entry.params == Need::kOptional && edition == Edition::kCalibrated);
+  try {
+    if (is_chosen) {
+      made.params = chosen->second;
+      made.reason = edition == Edition::kPublished ? check(entry, made.params, machine) : "";
+    } else if (is_wanted) {
+      made.params = shipped_set_for(entry.name, key, machine);
+      if (made.params.empty()) {
+        made.reason = fmt::format("needs --params {}={}", entry.name,
+                                  edition == Edition::kPublished
+                                      ? "FILE: " + std::string(entry.params_meaning)
+                                      : "FILE: none is shipped for this machine");
+        return;
+      }
+    }
+    options.params = made.params;
+    if (made.reason.empty()) made.model = entry.make(options);
+  } catch (const std::invalid_argument& error) {
+    made.reason = error.what();
+  } catch (const read::InputError& error) {
+    made.reason = error.what();
+  }
+  if (!is_chosen) return;
+  if (!made.reason.empty()) {
+    complaints_.insert(fmt::format("{}: {}", name_of(entry, edition), made.reason));
+  } else {
+    for (const std::string& warning : made.model->warnings())
+      complaints_.insert(fmt::format("{}: {}", name_of(entry, edition), warning));
+  }
+}
+
+const EachModel::Made& EachModel::made(const ModelEntry& entry, Edition edition,
+                                       const ParameterKey& key, const read::Machine& machine) {
+  const auto [it, is_new] = made_.try_emplace({&entry, edition, machine.id, key.key});
+  if (is_new) make(it->second, entry, edition, key, machine);
+  return it->second;
+}
+
+void EachModel::add_settings(OperationInputs& inputs, const ModelEntry& entry) const {
+  for (const auto& [name, text] : choices_.settings) {
+    const auto [model, plain] = parts_of(name);
+    if (!model.empty() && model != entry.name) continue;
+    const auto column = std::ranges::find(entry.inputs, plain, &Column::name);
+    if (column == entry.inputs.end()) continue;
+    // The last one of a column counts.
+    if (column->kind == ColumnKind::kText) {
+      inputs.values.emplace_back(column->name, text);
+    } else {
+      inputs.add(column->name, *number(text));
+    }
+  }
+}
+
+ModelAnswer EachModel::ask(const ModelEntry& entry, Edition edition, const Operation& operation) {
+  ModelAnswer answer{.model = name_of(entry, edition),
+                     .is_published = edition == Edition::kPublished};
+  OperationInputs inputs;
+  if (entry.inputs_of != nullptr) {
+    inputs = entry.inputs_of(operation);
+    answer.is_covered = inputs.reason.empty();
+    if (!answer.is_covered) {
+      answer.prediction = RowPrediction::none("", inputs.reason);
+      return answer;
+    }
+    add_settings(inputs, entry);
+  }
+  const auto keys = entry.parameter_keys != nullptr ? entry.parameter_keys(operation)
+                                                    : std::vector<ParameterKey>(1);
+  const Made* found = nullptr;
+  for (const ParameterKey& key : keys) {
+    found = &made(entry, edition, key, operation.machine);
+    if (found->model != nullptr) break;
+  }
+  if (found == nullptr || found->model == nullptr) {
+    answer.prediction = RowPrediction::none(
+        "", found == nullptr ? "no parameters for such an operation" : found->reason);
+    return answer;
+  }
+  answer.parameters = found->params;
+  if (edition == Edition::kCalibrated) {
+    if (const auto prediction = found->model->predict_operation(operation);
+        prediction && std::isfinite(prediction->time.value)) {
+      answer.prediction = from(*prediction);
+      return answer;
+    }
+    if (entry.operation_needs_inputs) {
+      answer.prediction = predict_inputs(*found->model, inputs);
+      return answer;
+    }
+    answer.prediction = RowPrediction::none("", "not an operation that it was fitted for");
+    return answer;
+  }
+  answer.prediction = predict_inputs(*found->model, inputs);
+  if (answer.prediction.time_us && !inputs.part.empty())
+    take_part(answer.prediction, *found->model, inputs.part);
+  return answer;
+}
+
+std::span<const ModelAnswer> EachModel::answers(const Operation& operation) {
+  const std::scoped_lock lock(mutex_);
+  const auto [it, is_new] = answers_.try_emplace(key_of(operation));
+  std::vector<ModelAnswer>& answers = it->second;
+  if (!is_new) return answers;
+  const auto kind = op_kind_from_name(operation.op.kind);
+  for (const ModelEntry& entry : all_models()) {
+    if (!covers(entry.operations, kind) || entry.name == kVendors) continue;
+    for (const Edition edition : entry.editions)
+      answers.push_back(ask(entry, edition, operation));
+  }
+  for (const OperationModel& model : operation_models()) {
+    if (!covers(model.operations, kind)) continue;
+    const Outcome outcome = model.predict(operation.op, operation.machine);
+    answers.push_back({.model = model.name,
+                       .is_fallback = true,
+                       .prediction = outcome.prediction ? from(*outcome.prediction)
+                                                        : RowPrediction::none("", outcome.reason)});
+  }
+  return answers;
+}
+
+ModelAnswer EachModel::published(const Operation& operation) {
+  std::string reasons;
+  ModelAnswer fallback;
+  for (const ModelAnswer& answer : answers(operation)) {
+    if (answer.prediction.time_us && answer.is_published) return answer;
+    if (answer.prediction.time_us && answer.is_fallback && fallback.model.empty())
+      fallback = answer;
+    const bool is_said = answer.prediction.time_us || !answer.is_covered ||
+                         !(answer.is_published || answer.is_fallback);
+    if (is_said) continue;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", answer.model,
+                           answer.prediction.reason);
+  }
+  fallback.prediction.reason = std::move(reasons);
+  if (!fallback.prediction.time_us && fallback.prediction.reason.empty()) {
+    fallback.prediction.reason = fmt::format("no published model for such {}", operation.op.kind);
+  }
+  return fallback;
+}
+
+std::vector<std::string> EachModel::complaints() const {
+  const std::scoped_lock lock(mutex_);
+  return {complaints_.begin(), complaints_.end()};
+}
+
+}  // namespace inline_prof::model

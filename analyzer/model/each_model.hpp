@@ -1,0 +1,75 @@
+// Every model that covers an operation, side by side, each asked as prof-model asks it.
+#pragma once
+
+#include "model/model.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace inline_prof::model {
+
+// A user's choices for the models of a report.
+struct ModelChoices {
+  std::map<std::string, std::string> params = {};  // a file or a shipped set, by the model's name
+  // Settings and columns that operations do not say, by NAME or MODEL.NAME.
+  std::map<std::string, std::string> settings = {};
+};
+
+struct ModelAnswer {
+  std::string_view model = {};  // "fc"; with its edition if it has two: "seer published"
+  bool is_published = false;
+  bool is_fallback = false;       // the plain roofline, which answers where no published model does
+  RowPrediction prediction = {};  // its time is that of the operation, not of a part
+  std::string parameters = {};    // the file or shipped set; empty: none
+  bool is_covered = true;         // false: the operation is another one than the model's
+};
+
+// Several threads may ask at once.
+class EachModel {
+ public:
+  // Throws std::invalid_argument for a model, a setting or a column that no model has.
+  explicit EachModel(ModelChoices choices);
+
+  // Returns one for each model and edition that covers the operation's kind, in the registry's
+  // order, the rooflines last.  They stay valid as long as this does.
+  [[nodiscard]] std::span<const ModelAnswer> answers(const Operation& operation);
+  // Returns the first published model's that has a time.  Without one, `prediction.reason` says
+  // what each of them lacks.
+  [[nodiscard]] ModelAnswer published(const Operation& operation);
+  // Why models of the user's choice cannot be used, a sentence each.
+  [[nodiscard]] std::vector<std::string> complaints() const;
+
+ private:
+  // A model with the parameters of one machine, or why it cannot be made.
+  struct Made {
+    std::unique_ptr<Model> model;
+    std::string params;
+    std::string reason;
+  };
+  using MadeKey = std::tuple<const ModelEntry*, Edition, std::string, std::string>;
+
+  [[nodiscard]] ModelAnswer ask(const ModelEntry& entry, Edition edition,
+                                const Operation& operation);
+  [[nodiscard]] const Made& made(const ModelEntry& entry, Edition edition, const ParameterKey& key,
+                                 const read::Machine& machine);
+  void make(Made& made, const ModelEntry& entry, Edition edition, const ParameterKey& key,
+            const read::Machine& machine);
+  [[nodiscard]] std::string check(const ModelEntry& entry, const std::string& params,
+                                  const read::Machine& machine) const;
+  void add_settings(OperationInputs& inputs, const ModelEntry& entry) const;
+
+  ModelChoices choices_;
+  mutable std::mutex mutex_;
+  std::map<MadeKey, Made> made_;
+  std::map<std::string, std::vector<ModelAnswer>, std::less<>> answers_;  // by all that they see
+  std::set<std::string> complaints_;
+};
+
+}  // namespace inline_prof::model
