@@ -171,7 +171,7 @@ ModelChoices choices_for(std::string_view name, const Sample& sample) {
   return choices;
 }
 
-// What prof-model says of the same inputs as a table.
+// Returns the time that prof-model gives for the same inputs as a table.
 double time_in_a_table(const ModelEntry& entry, const Sample& sample) {
   const auto model = make(entry, sample);
   const OperationInputs inputs = inputs_of(entry, sample);
