@@ -170,6 +170,7 @@ struct Profile {
   std::string command;
   std::string started_at;
   bool complete = true;
+  bool simulated = false;  // the GPU was the simulated one
   ProfilerInfo profiler;
   std::vector<Device> devices;
   std::vector<std::pair<std::string, std::string>> libraries;

@@ -6,6 +6,7 @@
 #include "sys/original_dlsym.hpp"
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
@@ -95,6 +96,20 @@ int look_for_driver(dl_phdr_info* library, std::size_t, void* data) {
   return 0;
 }
 
+// True if the driver exports `real` as a numbered form of `name`.
+bool is_unknown_form(const char* name, const void* real) noexcept {
+  constexpr std::array kStreams{"", "_ptsz", "_ptds"};
+  constexpr int kMostForms = 9;  // cuCtxCreate has 4
+  for (int form = 2; form <= kMostForms; ++form) {
+    for (const char* const stream : kStreams) {
+      std::array<char, 96> symbol{};
+      std::snprintf(symbol.data(), symbol.size(), "%s_v%d%s", name, form, stream);
+      if (sys::find_loaded(sys::kDriverSoname, symbol.data()) == real) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
@@ -116,7 +131,7 @@ const HookedFunction* hooked_by_address(const HookedFunction& likely, const void
       return &hooked;
     }
   }
-  return &likely;
+  return is_unknown_form(likely.name, real) ? nullptr : &likely;
 }
 
 const HookedFunction* hooked_by_request(const char* name, int version,

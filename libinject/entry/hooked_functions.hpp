@@ -36,6 +36,8 @@ struct HookedFunction {
 // Some names mean a function with other parameters since a later version (cuGraphInstantiate is
 // cuGraphInstantiateWithFlags for programs built with CUDA 12).  Returns the entry whose symbol is
 // at `real`, among those whose symbol begins with the name of `likely`; `likely` if there is none.
+// Returns null if `real` is a form of the function that is not in the list, as a newer driver may
+// have: its parameters are not known.
 [[nodiscard]] const HookedFunction* hooked_by_address(const HookedFunction& likely,
                                                       const void* real) noexcept;
 

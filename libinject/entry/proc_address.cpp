@@ -11,7 +11,9 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
   if (function == nullptr || *function == nullptr) return;
   const HookedFunction* hooked = hooked_by_request(symbol, version, flags);
   if (hooked == nullptr || is_inside_driver(caller)) return;
-  *function = wrap(*hooked_by_address(*hooked, *function), *function);
+  hooked = hooked_by_address(*hooked, *function);
+  if (hooked == nullptr) return hook::count_unwrapped();
+  *function = wrap(*hooked, *function);
 }
 
 }  // namespace

@@ -149,6 +149,7 @@ inline constexpr std::size_t kSpare = 2;
   X(cuStreamSynchronize_ptsz, cuStreamSynchronize, 7000, kPerThread, CUresult(CUstream)) \
   X(cuEventSynchronize, cuEventSynchronize, 2000, kLegacy, CUresult(CUevent)) \
   X(cuCtxSynchronize, cuCtxSynchronize, 2000, kLegacy, CUresult()) \
+  X(cuCtxSynchronize_v2, cuCtxSynchronize, 13000, kLegacy, CUresult(CUcontext)) \
   X(cuModuleGetFunction, cuModuleGetFunction, 2000, kLegacy, CUresult(CUfunction*, CUmodule, const char*)) \
   X(cuLibraryGetKernel, cuLibraryGetKernel, 12000, kLegacy, CUresult(CUkernel*, CUlibrary, const char*)) \
   X(cuKernelGetFunction, cuKernelGetFunction, 12000, kLegacy, CUresult(CUfunction*, CUkernel)) \

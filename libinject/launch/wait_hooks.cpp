@@ -32,6 +32,11 @@ CUresult CUDAAPI hooked_cuCtxSynchronize() {
   return original_cuCtxSynchronize();
 }
 
+CUresult CUDAAPI hooked_cuCtxSynchronize_v2(CUcontext context) {
+  const HostWait wait = note_wait("cuCtxSynchronize_v2");
+  return original_cuCtxSynchronize_v2(context);
+}
+
 CUresult CUDAAPI hooked_cuStreamSynchronize(CUstream stream) {
   const HostWait wait = note_wait("cuStreamSynchronize");
   return original_cuStreamSynchronize(stream);

@@ -102,6 +102,7 @@ class ProfWriter {
     write(format::kCommand, run_.command);
     write(format::kStartedAt, run_.started_at);
     write(format::kComplete, facts_.complete);
+    if (facts_.simulated) write(format::kSimulated, true);
   }
 
   void write_profiler() {

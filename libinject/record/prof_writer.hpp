@@ -13,6 +13,7 @@ namespace inline_prof::record {
 // Facts that are only known when the file is written.
 struct WriteFacts {
   bool complete = false;
+  bool simulated = false;  // the driver is that of the simulated GPU
   int process_id = 0;
   std::map<std::string, std::string> libraries;  // name -> version, of those loaded
   std::uint64_t cuda_errors = 0;

@@ -218,6 +218,7 @@ void Session::start_writer() {
 record::WriteFacts Session::write_facts() {
   record::WriteFacts facts;
   facts.process_id = process_id_;
+  facts.simulated = timer::driver_is_simulated();
   facts.libraries = timer::loaded_library_versions();
   facts.cuda_errors = sys::vendor_error_count();
   facts.cross_check = cupti::collect();

@@ -112,6 +112,10 @@ void add_device_facts(record::RunRecord& run, CUdevice device) {
   run.devices.push_back(std::move(facts));
 }
 
+bool driver_is_simulated() {
+  return sys::find_loaded(sys::kDriverSoname, "simgpu_host_now_ns") != nullptr;
+}
+
 std::map<std::string, std::string> loaded_library_versions() {
   std::vector<std::string> loaded;
   dl_iterate_phdr(list_library, &loaded);

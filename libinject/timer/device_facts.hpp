@@ -13,6 +13,9 @@ namespace inline_prof::timer {
 // the process's own ordinal, as CUDA_VISIBLE_DEVICES leaves it.
 void add_device_facts(record::RunRecord& run, CUdevice device);
 
+// Returns true for the driver of the simulated GPU.
+[[nodiscard]] bool driver_is_simulated();
+
 // Returns the versions of the vendor libraries that are loaded now: {"cublas": "13.1.0"}.
 [[nodiscard]] std::map<std::string, std::string> loaded_library_versions();
 

@@ -380,6 +380,7 @@ template <typename Node>
       kRow<format::kCommand, &F::profile, &Profile::command>,
       kRow<format::kStartedAt, &F::profile, &Profile::started_at>,
       kRow<format::kComplete, &F::profile, &Profile::complete>,
+      kRow<format::kSimulated, &F::profile, &Profile::simulated>,
       kRow<format::kProfiler, &F::profile, &Profile::profiler>,
       kRow<format::kDevices, &F::profile, &Profile::devices>,
       kRow<format::kLibraries, &F::profile, &Profile::libraries>,

@@ -59,6 +59,7 @@ inline constexpr Field<Count> kProcessId{"process_id"};
 inline constexpr Field<Text> kCommand{"command"};
 inline constexpr Field<Text> kStartedAt{"started_at"};
 inline constexpr Field<bool> kComplete{"complete"};
+inline constexpr Field<bool> kSimulated{"simulated"};
 inline constexpr Field<Object> kProfiler{"profiler"};
 inline constexpr Field<List<Object>> kDevices{"devices"};
 inline constexpr Field<Map<Text>> kLibraries{"libraries"};

@@ -72,7 +72,16 @@ int main() {
   void* const by_dlsym = dlsym(driver, "cuLaunchKernel");
   void* const by_dlsym_per_thread = dlsym(driver, "cuLaunchKernel_ptsz");
 
+  // 13.0 gave this function a parameter: each version has a function of its own.
+  void* synchronize = nullptr;
+  void* synchronize_context = nullptr;
+  get("cuCtxSynchronize", &synchronize, 2000, 0, &status);
+  get("cuCtxSynchronize", &synchronize_context, 13000, 0, &status);
+
   int failures = 0;
+  if (reinterpret_cast<CUresult (*)()>(synchronize)() != CUDA_SUCCESS) ++failures;
+  if (reinterpret_cast<CUresult (*)(CUcontext)>(synchronize_context)(context) != CUDA_SUCCESS)
+    ++failures;
   for (void* address : {legacy, per_thread, through_second, by_dlsym, by_dlsym_per_thread}) {
     if (address == nullptr ||
         reinterpret_cast<Launch>(address)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr,

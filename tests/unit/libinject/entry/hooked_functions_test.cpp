@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <string>
 
 namespace inline_prof::entry {
@@ -64,6 +67,26 @@ TEST(HookedByRequest, TakesTheNewestFormThatIsNotNewerThanAsked) {
   EXPECT_EQ(symbol_for("cuCtxCreate", 12040), "cuCtxCreate_v3");
   EXPECT_EQ(symbol_for("cuCtxCreate", 13000), "cuCtxCreate_v4");
   EXPECT_EQ(symbol_for("cuLaunchKernel", 3020), "none");
+}
+
+// A newer form that is missing here would be served by an older one, whose parameters differ.
+TEST(HookedFunctions, IncludeEachNewerFormThatTheToolkitDeclares) {
+  std::ifstream header(INLINE_PROF_TEST_CUDA_TYPEDEFS);
+  ASSERT_TRUE(header) << INLINE_PROF_TEST_CUDA_TYPEDEFS;
+  const std::string text{std::istreambuf_iterator<char>(header), {}};
+  const std::regex form(R"(PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\)\()");
+  int forms = 0;
+  for (std::sregex_iterator each(text.begin(), text.end(), form), end; each != end; ++each) {
+    const std::string name = (*each)[1];
+    const int version = std::stoi((*each)[2]);
+    const bool per_thread = (*each)[3].matched;
+    const HookedFunction* hooked = hooked_by_request(
+        name.c_str(), version, per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0);
+    if (hooked == nullptr || (per_thread && !hooked->per_thread)) continue;
+    ++forms;
+    EXPECT_EQ(hooked->version, version) << name << (per_thread ? ", per-thread stream" : "");
+  }
+  EXPECT_GT(forms, 100) << "typedefs are no longer recognised";
 }
 
 // One form serves both kinds of default stream.

@@ -85,6 +85,7 @@ TEST_F(ProfJson, LeavesOutWhatIsStillDescribed) {
 TEST_F(ProfJson, WritesTheProcessAndTheProfiler) {
   WriteFacts facts;
   facts.complete = true;
+  facts.simulated = true;
   facts.libraries = {{"cublas", "13.1.0"}};
   facts.iteration_confidence = 1;
   const json file = written(run_, facts);
@@ -96,6 +97,7 @@ TEST_F(ProfJson, WritesTheProcessAndTheProfiler) {
   EXPECT_EQ(file["command"], "train");
   EXPECT_EQ(file["started_at"], "2026-11-21T01:02:03Z");
   EXPECT_EQ(file["complete"], true);
+  EXPECT_EQ(file["simulated"], true);
   EXPECT_EQ(file["libraries"], json::parse(R"({"cublas": "13.1.0"})"));
   const json& profiler = file["profiler"];
   EXPECT_EQ(profiler["mode"], "fine_grained");

@@ -9,6 +9,7 @@ int main() {
   inline_prof::record::fill(run);
   inline_prof::record::add_event(run, "region").add_flag(inline_prof::record::Flag::kAnyOccurrence);
   inline_prof::record::WriteFacts facts;
+  facts.simulated = true;
   facts.libraries = {{"cublas", "13.1.0"}};
   facts.cross_check = inline_prof::record::CrossCheck{
       .version = 130001, .launches = 8, .dropped_records = 0, .times_us = {}};
