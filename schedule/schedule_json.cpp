@@ -1,8 +1,8 @@
 #include "schedule/schedule_json.hpp"
 
 #include "base/json.hpp"
+#include "base/nearest_word.hpp"
 #include "schedule/error.hpp"
-#include "schedule/nearest_word.hpp"
 #include "schedule/settings.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -171,7 +171,7 @@ class Reader {
     warn([&] {
       return json_place(text_, member.key_offset) + ": the key " + in_quotes(member.key) +
              " is not known and is left out; the nearest known is " +
-             in_quotes(nearest_word(member.key, known));
+             in_quotes(base::nearest_word(member.key, known));
     });
   }
 

@@ -2,6 +2,7 @@
 
 #include "sys/held_signal.hpp"
 #include "sys/log.hpp"
+#include "sys/signal_action.hpp"
 
 #include <csignal>
 #include <sys/syscall.h>
@@ -33,7 +34,7 @@ void wait_for_the_end() noexcept {
 void restore_default_handler(int signal) noexcept {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  sigaction(signal, &standard, nullptr);
+  sys::set_action(signal, &standard, nullptr);
 }
 
 void die_of(int signal) noexcept {

@@ -258,7 +258,7 @@ std::string metrics_path(const OutputNaming& naming, const std::string& host_nam
   return absolute(std::move(path));
 }
 
-std::string prepare_directory(const std::string& path) {
+std::string prepare_directory(const std::string& path, Existing existing) {
   const std::string directory = directory_of(path);
   if (!make_directories(directory)) return reason(directory, "cannot be made", errno);
   struct stat facts {};
@@ -267,8 +267,11 @@ std::string prepare_directory(const std::string& path) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return reason(directory, "no file can be created there", errno);
   }
+  if (stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
+    return "";
   // A numbered file beside a device would not be what the user asked for.
-  if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
+  const bool is_device = S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode);
+  if (is_device || existing == Existing::kIsReplaced) {
     return path + ": is no regular file; expected the name of one, or one that nothing has yet";
   }
   return "";

@@ -26,9 +26,12 @@ struct OutputNaming {
                                        int process_id);
 
 // Creates the directory of `path` if it is missing. Returns an empty string if a file can be
-// created there, else a sentence that names the directory and the reason. A device, pipe or socket
-// of that name is such a reason: a file would only get a number, beside it.
-[[nodiscard]] std::string prepare_directory(const std::string& path);
+// created there, else a sentence that names the directory and the reason. A device of that name is
+// such a reason: a file would only get a number, beside it. So is a pipe or socket that the file
+// would replace.
+enum class Existing : std::uint8_t { kStays, kIsReplaced };
+[[nodiscard]] std::string prepare_directory(const std::string& path,
+                                            Existing existing = Existing::kStays);
 
 // One run's file. The first write takes an unused name (PATH, else with .1, .2 ... before
 // .prof.json or .json); later writes replace this run's own file.

@@ -178,9 +178,7 @@ void WriterThread::write(bool complete, bool is_last) {
   if (!metrics.empty()) write_metrics(metrics);
   if (error.empty()) {
     complaint_made_ = false;
-    if (is_last) {
-      sys::say(sys::LogLevel::kInfo, "%s: %zu events", file_.path().c_str(), run_.events.size());
-    }
+    if (is_last) say_what_was_written();
     return;
   }
   // Reported once until a write succeeds, and at the end: a full disk stays full for many
@@ -190,6 +188,15 @@ void WriterThread::write(bool complete, bool is_last) {
              is_last ? "the samples are lost" : "the file is tried again later");
   }
   complaint_made_ = true;
+}
+
+// One rank speaks for all.
+void WriterThread::say_what_was_written() {
+  if (run_.rank.value_or(0) != 0) return;
+  const std::string& path = file_.path();
+  const std::string older = path == options_.path ? "" : ", " + options_.path + " exists";
+  sys::say_uncounted("wrote %s%s; next: prof-analyze %s", path.c_str(), older.c_str(),
+                     path.c_str());
 }
 
 void WriterThread::write_metrics(const std::string& text) {

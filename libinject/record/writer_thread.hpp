@@ -78,6 +78,7 @@ class WriterThread {
   [[nodiscard]] bool sleep(long nanoseconds);
   void tell_signal();
   void write(bool complete, bool is_last);
+  void say_what_was_written();
   void write_metrics(const std::string& text);
 
   RunRecord& run_;

@@ -137,7 +137,12 @@ void check_settings() {
   }
   // The injected library warns of unknown names itself.
   const VariableForNow quiet("INLINE_PROF_LOG", "quiet");
-  static_cast<void>(sys::read_config());
+  const auto config = sys::read_config();
+  if (!config || config->schedule_path.empty()) return;
+  if (access(config->schedule_path.c_str(), R_OK) != 0) {
+    throw sys::ConfigError(fmt::format("INLINE_PROF_SCHEDULE={}: {}; expected a readable file",
+                                       config->schedule_path, std::strerror(errno)));
+  }
 }
 
 void apply_settings(const Options& options) {

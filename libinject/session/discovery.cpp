@@ -205,6 +205,7 @@ void Discovery::meet(const hook::Launch& launch, bool is_captured) {
   const std::lock_guard lock(session_.mutex);
   LaunchSite* site = session_.sites.of_launch(launch);
   if (site == nullptr) return;
+  session_.start_writer();
   if (launch.copy == nullptr && launch::filter.has(launch::LaunchFilter::kSearching) &&
       !session_.source.add_launch(*site)) {
     site = session_.sites.of_launch(launch);

@@ -24,6 +24,7 @@ constexpr std::uint64_t kLongestSearchAgain = std::uint64_t{256} << 10U;
 
 // Waits of the host and graphs that are made hint that no more iterations come, if there are more
 // of them than usual between two iterations.
+// An iteration of the warm-up has 4 of them in a GPT step, and more than 32 in Megatron's.
 constexpr std::uint32_t kFewestHints = 32;
 constexpr std::uint32_t kHintsPerUsual = 4;
 
@@ -126,6 +127,8 @@ bool IterationSource::follow(const LaunchSite& site, Search& search) {
     if (edges[i] == nullptr) return false;
   }
   follower_.store(new schedule::IterationFollower(found), std::memory_order_release);
+  hints_.store(0, std::memory_order_relaxed);
+  usual_hints_.store(0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < kBoundaries; ++i) {
     graphs_[i].store(edges[i]->graph, std::memory_order_relaxed);
     launch::filter.set_boundary(i, functions[i]);
@@ -186,12 +189,11 @@ bool IterationSource::confirm() {
   return true;
 }
 
-void IterationSource::count_hints_from_now_on() {
+void IterationSource::count_hints_from_now_on(bool is_measured) {
   const std::uint32_t so_far = hints_.exchange(0, std::memory_order_relaxed);
-  if (launch::filter.wants_hints())
-    usual_hints_.store(std::max(usual_hints_.load(std::memory_order_relaxed), so_far),
-                       std::memory_order_relaxed);
-  launch::filter.ask_for_hints(is_guessed() && session_.phases.may_find_another());
+  usual_hints_.store(std::max(usual_hints_.load(std::memory_order_relaxed), so_far),
+                     std::memory_order_relaxed);
+  if (is_measured) launch::filter.ask_for_hints(is_guessed() && session_.phases.may_find_another());
 }
 
 void IterationSource::give_up() {
@@ -280,10 +282,12 @@ void IterationSource::lose_period() {
 }
 
 void IterationSource::note_hint(std::uint32_t weight) {
-  if (!launch::filter.wants_hints()) return;
+  const bool is_wait = weight == 1;
+  if (!launch::filter.wants_hints() && !is_wait) return;
+  const std::uint32_t hints = hints_.fetch_add(weight, std::memory_order_relaxed) + weight;
   const std::uint32_t most =
       kFewestHints + kHintsPerUsual * usual_hints_.load(std::memory_order_relaxed);
-  if (hints_.fetch_add(weight, std::memory_order_relaxed) + weight < most) return;
+  if (!launch::filter.wants_hints() || hints < most) return;
   launch::filter.ask_for_hints(false);
   lose_period();
 }

@@ -82,8 +82,8 @@ class IterationSource {
   // counts as kHintsOfGraph waits.  Takes the mutex once there are too many.
   static constexpr std::uint32_t kHintsOfGraph = 8;
   void note_hint(std::uint32_t weight = 1);
-  // A measured iteration starts.
-  void count_hints_from_now_on();
+  // An iteration starts.  In the warm-up waits are only counted: they tell how many are usual.
+  void count_hints_from_now_on(bool is_measured);
 
  private:
   static constexpr std::size_t kBoundaries = launch::LaunchFilter::kBoundaries;

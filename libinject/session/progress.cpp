@@ -35,8 +35,8 @@ void Progress::report(std::int64_t iteration) {
   if (left < 0) return;
   const auto seconds =
       (now - first_second_) * left / std::max<std::int64_t>(iteration - first_iteration_, 1);
-  sys::say_progress("iteration %lld: %lld to go, about %lld s", static_cast<long long>(iteration),
-                    static_cast<long long>(left), static_cast<long long>(seconds));
+  sys::say_uncounted("iteration %lld: %lld to go, about %lld s", static_cast<long long>(iteration),
+                     static_cast<long long>(left), static_cast<long long>(seconds));
 }
 
 }  // namespace inline_prof::session

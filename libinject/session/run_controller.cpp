@@ -94,7 +94,7 @@ void RunController::carry_out(const Choice& choice, std::int64_t iteration) {
 
 void RunController::start_measured_iteration(std::int64_t iteration) {
   const bool was_void = session_.arming.is_iteration_void();
-  session_.source.count_hints_from_now_on();
+  session_.source.count_hints_from_now_on(true);
   if (session_.source.is_guessed()) {
     session_.run.dropped.irregular_iteration.fetch_add(
         session_.arming.drop_samples_of_irregular_iteration());
@@ -169,6 +169,7 @@ void RunController::close_record() {
 
 void RunController::start_in_warmup(std::int64_t iteration) {
   session_.sites.fold_counts();
+  session_.source.count_hints_from_now_on(false);
   if (session_.phases.is_known_iteration()) {
     session_.enter(RunState::kMeasuring);
     return start_measured_iteration(iteration);

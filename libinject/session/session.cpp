@@ -165,7 +165,9 @@ bool Session::open_outputs() {
   }
   for (const std::string& file : {path, metrics_path}) {
     if (file.empty()) continue;
-    if (const std::string error = record::prepare_directory(file); !error.empty()) {
+    using record::Existing;
+    const Existing existing = file == path ? Existing::kStays : Existing::kIsReplaced;
+    if (const std::string error = record::prepare_directory(file, existing); !error.empty()) {
       sys::turn_off("output", error.c_str());
       return false;
     }
@@ -204,13 +206,15 @@ void Session::make_writer(std::string path, std::string metrics_path) {
                    [this] {
                      const RunState now = state();
                      if (!run.phases.empty()) return true;
-                     return now != RunState::kDiscovering && now != RunState::kUnitTests;
+                     return now != RunState::kBeforeIterations && now != RunState::kDiscovering &&
+                            now != RunState::kUnitTests;
                    },
                .on_signal = [this](int signal) { finish_and_die(signal); },
                .on_written = [] { stop_listening_for_termination(); }});
 }
 
 void Session::start_writer() {
+  if (std::exchange(has_writer_started_, true)) return;
   writer->start();
   listen_for_termination(*writer);
 }

@@ -65,7 +65,8 @@ class Session final : public hook::Observer {
   void exit_when_done() noexcept { exits_when_done_.store(true); }
   [[nodiscard]] bool exits_when_done() const noexcept { return exits_when_done_.load(); }
 
-  // Starts the thread that writes prof.json, once the plan is made.
+  // Starts the thread that writes prof.json, at the first launch: a program that is ended in its
+  // warm-up leaves a file, too.
   void start_writer();
   // Reads finished samples and writes the file.  Waits for 2 s at most.
   void finish_at_exit();
@@ -152,6 +153,7 @@ class Session final : public hook::Observer {
   void graph_was_launched();
 
   int process_id_ = 0;
+  bool has_writer_started_ = false;
   std::optional<std::vector<std::string>> static_copies_;           // the writer's alone
   std::optional<std::unordered_set<std::string>> names_asked_for_;  // none: any
   std::atomic<RunState> state_{RunState::kBeforeIterations};

@@ -3,7 +3,9 @@
 #include "hook/ending.hpp"
 #include "hook/guard.hpp"
 #include "sys/held_signal.hpp"
+#include "sys/signal_action.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -30,7 +32,7 @@ bool is_ours(const struct sigaction& action) noexcept {
 void on_signal(int signal) {
   const int error = errno;
   struct sigaction now {};
-  const bool is_installed = sigaction(signal, nullptr, &now) == 0 && is_ours(now);
+  const bool is_installed = sys::set_action(signal, nullptr, &now) == 0 && is_ours(now);
   auto* writer = listener.load();
   if (!is_installed) {
     // A handler of the application's passes the signal on to the one before it, which would have
@@ -49,7 +51,29 @@ void on_signal(int signal) {
   errno = error;
 }
 
+void catch_signal(int signal) noexcept {
+  struct sigaction ours {};
+  ours.sa_handler = on_signal;
+  // The application's system calls are none of the signal's business, and a thread with a small
+  // stack has another one for signals.
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  ours.sa_mask = sys::all_but_faults();
+  sys::set_action(signal, &ours, nullptr);
+}
+
 }  // namespace
+
+bool is_default(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+// Python, and programs that clean up first, restore the system's handling and raise the signal
+// again.
+void hide_handler(int signal, bool restores, struct sigaction* before) noexcept {
+  if (before != nullptr && is_ours(*before)) *before = {};
+  if (!restores || listener.load() == nullptr || listening_process.load() != getpid()) return;
+  if (std::find(kSignals.begin(), kSignals.end(), signal) != kSignals.end()) catch_signal(signal);
+}
 
 void listen_for_termination(record::WriterThread& writer) noexcept {
   if (!writer.is_running()) return;
@@ -57,15 +81,7 @@ void listen_for_termination(record::WriterThread& writer) noexcept {
   listener.store(&writer);
   for (const int signal : kSignals) {
     struct sigaction before {};
-    if (sigaction(signal, nullptr, &before) != 0) continue;
-    if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
-    struct sigaction ours {};
-    ours.sa_handler = on_signal;
-    // The application's system calls are none of the signal's business, and a thread with a small
-    // stack has another one for signals.
-    ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    ours.sa_mask = sys::all_but_faults();
-    sigaction(signal, &ours, nullptr);
+    if (sys::set_action(signal, nullptr, &before) == 0 && is_default(before)) catch_signal(signal);
   }
 }
 
@@ -73,7 +89,7 @@ void stop_listening_for_termination() noexcept {
   if (listener.exchange(nullptr) == nullptr) return;
   for (const int signal : kSignals) {
     struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && is_ours(now))
+    if (sys::set_action(signal, nullptr, &now) == 0 && is_ours(now))
       hook::restore_default_handler(signal);
   }
 }

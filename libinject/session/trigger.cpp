@@ -4,6 +4,7 @@
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/quiet_thread.hpp"
+#include "sys/signal_action.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -64,7 +65,7 @@ void start_polling(const std::string& path) {
 
 void start_listening(int signal) {
   struct sigaction before {};
-  sigaction(signal, nullptr, &before);
+  sys::set_action(signal, nullptr, &before);
   if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) {
     throw sys::ConfigError(
         "INLINE_PROF_TRIGGER: the program handles this signal itself; expected one that it leaves "
@@ -73,7 +74,7 @@ void start_listening(int signal) {
   struct sigaction ours {};
   ours.sa_handler = on_signal;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigaction(signal, &ours, nullptr);
+  sys::set_action(signal, &ours, nullptr);
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ void WithoutIterations::begin() {
     if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);
   }
   session_.start_writer();
+  session_.writer->nudge();
 }
 
 hook::LaunchTicket WithoutIterations::begin_launch(const hook::Launch& launch) {

@@ -1,9 +1,12 @@
 #include "sys/config.hpp"
 
+#include "base/nearest_word.hpp"
 #include "sys/config_error.hpp"
 #include "sys/config_output.hpp"
 #include "sys/log.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -327,15 +330,17 @@ bool rank_is_wanted(std::int64_t rank) {
 constexpr std::string_view kPrefix = "INLINE_PROF_";
 
 void warn_of_unknown_names(Config& config) {
+  std::array<std::string_view, kVariables.size()> names{};
+  std::transform(kVariables.begin(), kVariables.end(), names.begin(),
+                 [](const Variable& each) { return std::string_view(each.name); });
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (!text.starts_with(kPrefix)) continue;
     const std::string name(text.substr(0, text.find('=')));
-    bool known = false;
-    for (const Variable& each : kVariables)
-      known = known || name == each.name;
-    if (known) continue;
-    std::string warning = name + ": unknown variable; prof-run --help-env lists the known ones";
+    const std::string nearest(base::nearest_word(name, names));
+    if (name == nearest) continue;
+    std::string warning = name + ": unknown variable; did you mean " + nearest +
+                          "? prof-run --help-env lists the known ones";
     say(LogLevel::kWarning, "%s", warning.c_str());
     config.warnings.push_back(std::move(warning));
   }

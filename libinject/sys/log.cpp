@@ -120,7 +120,7 @@ void say(LogLevel level, const char* format, ...) noexcept {
   errno = saved_errno;
 }
 
-void say_progress(const char* format, ...) noexcept {
+void say_uncounted(const char* format, ...) noexcept {
   if (LogLevel::kWarning > wanted.load(std::memory_order_relaxed)) return;
   const int saved_errno = errno;
   va_list arguments;

@@ -27,8 +27,8 @@ inline constexpr int kMostLines = 64;
 // the line.
 [[gnu::format(printf, 2, 3)]] void say(LogLevel level, const char* format, ...) noexcept;
 
-// Writes a line at kWarning that the user has asked for, without counting it.
-[[gnu::format(printf, 1, 2)]] void say_progress(const char* format, ...) noexcept;
+// Writes a line at kWarning without counting it: progress, and the last line.
+[[gnu::format(printf, 1, 2)]] void say_uncounted(const char* format, ...) noexcept;
 
 // Replaces each byte that may control a terminal, and each that is no UTF-8, by '?'.
 void make_printable(std::span<char> text) noexcept;

@@ -236,21 +236,3 @@ INLINE_PROF_DEFINE(int, sigtimedwait,
 }
 
 }  // namespace inline_prof::sys
-
-// The kernel must be told how a handler returns, which glibc keeps to itself: by its own name for
-// the function, which no application may use.
-#if defined(__x86_64__)
-#define INLINE_PROF_BASE_VERSION "GLIBC_2.2.5"
-__asm__(".symver inline_prof_glibc_sigaction, __sigaction@" INLINE_PROF_BASE_VERSION);
-__asm__(
-    ".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
-    "  jmp *inline_prof_glibc_sigaction@GOTPCREL(%rip)\n.size sigaction, .-sigaction\n");
-#else
-#define INLINE_PROF_BASE_VERSION "GLIBC_2.17"
-__asm__(".symver inline_prof_glibc_sigaction, __sigaction@" INLINE_PROF_BASE_VERSION);
-__asm__(
-    ".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
-    "  adrp x16, :got:inline_prof_glibc_sigaction\n"
-    "  ldr x16, [x16, :got_lo12:inline_prof_glibc_sigaction]\n  br x16\n"
-    ".size sigaction, .-sigaction\n");
-#endif

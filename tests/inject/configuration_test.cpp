@@ -77,10 +77,9 @@ TEST(Configuration, WarnsOnceOfAnUnknownNameAndGoesOn) {
   const ProfiledRun run("host_training",
                         {.arguments = {"--iterations=200"},
                          .environment = {"INLINE_PROF_WARMPU=5", "INLINE_PROF_TORCH=1"}});
-  EXPECT_EQ(
-      run.output,
-      "inline_prof: INLINE_PROF_WARMPU: unknown variable; prof-run --help-env lists the known "
-      "ones\nhost ok, 1000 launches\n");
+  EXPECT_EQ(run.output,
+            "inline_prof: INLINE_PROF_WARMPU: unknown variable; did you mean INLINE_PROF_WARMUP? "
+            "prof-run --help-env lists the known ones\nhost ok, 1000 launches\n");
   EXPECT_EQ(run.profile["complete"], true);
   EXPECT_THAT(run.profile["warnings"].dump(), HasSubstr("INLINE_PROF_WARMPU"));
 }

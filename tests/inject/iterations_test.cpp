@@ -193,6 +193,24 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
   EXPECT_THAT(run.output, testing::HasSubstr("it ended before anything was timed"));
 }
 
+// Megatron's step waits 40 times and more.
+TEST(Iterations, MayWaitForTheDeviceOften) {
+  std::string recording;
+  std::string iteration;
+  for (int kernel = 0; kernel < 112; ++kernel) {
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+    iteration.append("k").append(std::to_string(kernel)).append(kernel % 2 == 0 ? " s " : " ");
+  }
+  const ProfiledRun run("host_recording",
+                        {.arguments = {"recording.txt"},
+                         .environment = {"INLINE_PROF_REPEAT=3", "INLINE_PROF_OVERHEAD=0"},
+                         .files = {{"recording.txt", recording + "calls\n" + iteration + "<168:" +
+                                                         std::to_string(168 * 500) + "\n"}}});
+  EXPECT_EQ(run.profile["events"].size(), 112U);
+  EXPECT_EQ(run.profile["phases"].size(), 1U) << run.output;
+  EXPECT_EQ(run.profile["complete"], true) << run.output;
+}
+
 // --- recordings of real programs, made again call by call
 
 const Texts kOneSample{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"};

@@ -40,9 +40,24 @@ TEST(AProgramThatIsTerminated, DiesOfItsSignalAndLeavesItsSamples) {
   EXPECT_EQ(run_host("host_training", options).exit_status, kKilledByTerm);
 }
 
-TEST(AProgramThatIsTerminated, InItsWarmUpDiesAsWithoutUs) {
-  const HostRun run = run_host("host_training", {.arguments = {"--iterations=80", "--term-at=5"}});
+TEST(AProgramThatIsTerminated, InItsWarmUpLeavesWhatItHasMet) {
+  const Workplace place;
+  const HostRun run =
+      run_host(place, "host_training", {.arguments = {"--iterations=80", "--term-at=5"}});
   EXPECT_EQ(run.exit_status, kKilledByTerm) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("the program ended in the warm-up, after iteration 5 of 10"));
+  EXPECT_EQ(place.json()["complete"], false);
+  EXPECT_EQ(place.json()["events"].size(), 3U);
+}
+
+TEST(TheLastLine, NamesTheFileAndWhatToDoNext) {
+  const Workplace place;
+  const std::string file = (place.path() / "prof").string();
+  const HostOptions options{.arguments = {"--iterations=200"}};
+  EXPECT_EQ(run_host(place, "host_training", options).wrote,
+            file + ".json; next: prof-analyze " + file + ".json");
+  EXPECT_EQ(run_host(place, "host_training", options).wrote,
+            file + ".1.json, " + file + ".json exists; next: prof-analyze " + file + ".1.json");
 }
 
 TEST(ATrigger, OfASignalStartsAndStopsMeasuring) {

@@ -170,6 +170,15 @@ HostRun run_host(const Workplace& place, const std::string& program, const HostO
                     : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                           : -1;
   if (options.with_library) expect_bounds(run, used);
+  // The last line says the same in every run.
+  const std::string begin = "inline_prof: wrote ";
+  const std::size_t at = run.output.starts_with(begin) ? 0 : run.output.find("\n" + begin);
+  if (at != std::string::npos) {
+    const std::size_t line = at == 0 ? 0 : at + 1;
+    const std::size_t end = run.output.find('\n', line) + 1;
+    run.wrote = run.output.substr(line + begin.size(), end - line - begin.size() - 1);
+    run.output.erase(line, end - line);
+  }
   return run;
 }
 

@@ -15,7 +15,8 @@ using Texts = std::vector<std::string>;
 
 struct HostRun {
   int exit_status = -1;  // as a shell gives it: 128 + N for signal N; 124 if it took too long
-  std::string output;    // stdout and stderr, as they came
+  std::string output;    // stdout and stderr, as they came, without ...
+  std::string wrote{};   // ... our last line: the rest of "inline_prof: wrote ..."
 };
 
 // A temporary folder for one test, empty at first.

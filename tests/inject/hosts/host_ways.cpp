@@ -87,7 +87,7 @@ void end_in_handler(int) {
 }
 // As libraries do that do not want to be the only ones.
 void pass_on_and_end(int signal) {
-  say("handled\n");
+  say(before.sa_handler == SIG_DFL ? "the first handler\n" : "handled\n");
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
   say("passed on\n");
   _exit(4);
@@ -95,6 +95,11 @@ void pass_on_and_end(int signal) {
 void restore_and_raise(int signal) {
   say("handled\n");
   sigaction(signal, &before, nullptr);
+  raise(signal);
+}
+// As Python does after a KeyboardInterrupt that nobody catches.
+void end_by_default(int signal) {
+  say(std::signal(signal, SIG_DFL) == end_by_default ? "handled\n" : "not ours\n");
   raise(signal);
 }
 void handle(int signal, void (*handler)(int)) {
@@ -234,6 +239,11 @@ const std::vector<Way> ways_to_end = {
      [] {
        handle(SIGTERM, restore_and_raise);
        end_by(SIGTERM);
+     }},
+    {"SIGINT handled, the system's handling restored and raised",
+     [] {
+       handle(SIGINT, end_by_default);
+       end_by(SIGINT);
      }},
     // Children
     {"fork, the child calls exit()", [] { in_a_child([] { std::exit(11); }); }},

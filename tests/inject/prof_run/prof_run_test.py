@@ -108,6 +108,7 @@ class AProgramUnderTheLibrary(ProfRun):
         self.assertEqual(self.run_it("/bin/sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM)
 
     def test_finds_every_option_in_its_environment(self):
+        (self.folder / "s.json").write_text("{}")
         for option, variable, value, shown in (
                 ("--schedule", "SCHEDULE", "s.json", f"{self.folder}/s.json"),
                 ("--dir", "DIR", "/x/y", "/x/y"),
@@ -188,6 +189,10 @@ class AWrongCommandLine(ProfRun):
         self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
                      "--log", "loud", "/bin/true")
         self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")
+
+    def test_with_a_schedule_that_is_not_there(self):
+        self.refused(2, f"prof-run: INLINE_PROF_SCHEDULE={self.folder}/none.json: No such file or directory; "
+                     "expected a readable file", "--schedule", f"{self.folder}/none.json", "/bin/true")
 
     def test_without_a_library(self):
         shutil.copy(OPTIONS.prof_run, self.folder)
@@ -342,8 +347,8 @@ class TheDoctor(ProfRun):
         self.assertEqual(self.states("configuration", status=1, INLINE_PROF_REPEAT="0"),
                          [("FAIL", "INLINE_PROF_REPEAT=0: expected 1 to 1000000")])
         self.assertEqual(self.states("configuration", INLINE_PROF_NOSUCH="0"),
-                         [("WARN", "INLINE_PROF_NOSUCH: unknown variable; prof-run --help-env lists "
-                                   "the known ones")])
+                         [("WARN", "INLINE_PROF_NOSUCH: unknown variable; did you mean "
+                                   "INLINE_PROF_TORCH? prof-run --help-env lists the known ones")])
         self.assertEqual(self.states("configuration", INLINE_PROF_DISABLE="1")[0][0], "WARN")
 
     @needs_preload

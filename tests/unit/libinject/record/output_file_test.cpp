@@ -104,7 +104,16 @@ TEST_F(OutputFileTest, LeavesWhatARunningProcessWrites) {
 TEST_F(OutputFileTest, IsNoDevice) {
   EXPECT_THAT(prepare_directory("/dev/full"), StartsWith("/dev/full: is no regular file"));
   EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
-  EXPECT_THAT(prepare_directory(path("prof.json")), HasSubstr("is no regular file"));
+  EXPECT_THAT(prepare_directory(path("prof.json"), Existing::kIsReplaced),
+              HasSubstr("is no regular file"));
+}
+
+TEST_F(OutputFileTest, StandsBesideAPipe) {
+  EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
+  EXPECT_EQ(prepare_directory(path("prof.json")), "");
+  OutputFile output(path("prof.json"));
+  EXPECT_EQ(output.write("one"), "");
+  EXPECT_EQ(output.path(), path("prof.1.json"));
 }
 
 TEST_F(OutputFileTest, LeavesADirectoryAndABrokenLinkOfThatNameAlone) {

@@ -321,7 +321,8 @@ TEST_F(ReadConfig, WarnsOnceOfAnUnknownNameAndGoesOn) {
   testing::internal::CaptureStderr();
   const Config config = read();
   const std::string warning =
-      "INLINE_PROF_WARMUPS: unknown variable; prof-run --help-env lists the known ones";
+      "INLINE_PROF_WARMUPS: unknown variable; did you mean INLINE_PROF_WARMUP? prof-run --help-env "
+      "lists the known ones";
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "inline_prof: " + warning + "\n");
   EXPECT_THAT(config.warnings, ElementsAre(warning));
 }

@@ -65,7 +65,7 @@ TEST(Lines, EndAfterSixtyFourAndErrorsHaveRoomOfTheirOwn) {
 TEST(Lines, OfProgressAreNotCounted) {
   const auto speak = [] {
     for (int i = 0; i < 200; ++i)
-      say_progress("%d", i);
+      say_uncounted("%d", i);
     _exit(0);
   };
   EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "inline_prof: 199\n$");

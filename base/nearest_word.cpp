@@ -1,11 +1,11 @@
-#include "schedule/nearest_word.hpp"
+#include "base/nearest_word.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <numeric>
 
-namespace inline_prof::schedule {
+namespace inline_prof::base {
 namespace {
 
 // Longer words are compared by their first bytes only.
@@ -40,4 +40,4 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   });
 }
 
-}  // namespace inline_prof::schedule
+}  // namespace inline_prof::base
