@@ -1,5 +1,5 @@
 // Two runs beside each other: what changed, by how much, and which layers did it.
-#include "join/layer_pattern.hpp"
+#include "join/rows/layer_pattern.hpp"
 #include "report/head.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"

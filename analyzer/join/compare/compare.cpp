@@ -1,8 +1,8 @@
 #include "join/compare/compare.hpp"
 
 #include "join/compare/run_differences.hpp"
-#include "join/layer_pattern.hpp"
 #include "join/phase_words.hpp"
+#include "join/rows/layer_pattern.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "join/diagnose/could_be_faster.hpp"
 
-#include "join/layer_pattern.hpp"
+#include "join/rows/layer_pattern.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "join/layer_pattern.hpp"
+#include "join/rows/layer_pattern.hpp"
 
 #include <cctype>
 #include <cstddef>
