@@ -22,7 +22,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
 REAL = "real_programs/programs/"
 LOOPS = "recordings/loops.py"
-ORDINARY = "recordings/ordinary.py"
 
 # Name: file, arguments, steps.
 TABLE = {
@@ -110,22 +109,6 @@ TABLE = {
     "none_loading": (LOOPS, "none_loading --size 32", 1),
     "none_layers": (LOOPS, "none_layers --size 48", 1),
 }
-# By folder: the sets of ordinary.py, with their steps.
-FRESH = {
-    "fresh_1": {
-        "vision_transformer": 60, "lstm": 60, "adversaries_convolved": 60, "unet": 80, "routed": 80,
-        "graph_network": 200, "policy_on_device": 60, "eight_bits": 1000, "t5": 45, "gpt2": 60, "mixtral": 45,
-        "whisper": 45, "clip": 45, "mamba": 45, "eight_micro_steps": 60,
-        "two_streams": 400, "profiled": 400, "data_parallel": 300, "compiled_optimizer": 400, "lbfgs": 120},
-    "fresh_2": {
-        "autoencoder": 60, "two_views": 45, "distillation": 150, "deep_q": 150, "word_vectors": 150, "flow": 60,
-        "gradient_penalty": 60, "learning_to_learn": 60, "sharpness_aware": 120, "equation": 60, "differential": 60,
-        "densenet121": 45, "convnext_tiny": 45, "shufflenet_v2_x0_5": 45, "swin_t": 45, "squeezenet1_1": 60,
-        "opt": 45, "bart": 45, "sentences": 60, "beams": 45, "k_means": 300, "conjugate_gradients": 300,
-        "stencil": 1500, "ensemble": 150, "attention_network": 100, "six_micro_steps": 45, "none_statistics": 200,
-        "none_tests": 400},
-}
-GPUS = {"data_parallel": "2"}
 RANKS = {"fsdp2": 2}  # of which the first is recorded; elsewhere one
 LONGEST_NAME = 64  # of a kernel; more tells them apart no better
 
@@ -218,17 +201,13 @@ def main():
     parser.add_argument("name", nargs="*", default=["*"])
     options = parser.parse_args()
     failed = 0
-    table = [(".", name, *of_it) for name, of_it in TABLE.items()]
-    table += [(folder, name, ORDINARY, name, steps) for folder, programs in FRESH.items()
-              for name, steps in programs.items()]
-    for of_set, name, file, arguments, steps in table:
+    for name, (file, arguments, steps) in TABLE.items():
         if not any(fnmatch.fnmatch(name, pattern) for pattern in options.name):
             continue
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             argv = [options.python, str(TESTS / file), *arguments.split(), "--steps", str(steps)]
-            surroundings = {**environment(options, folder), "SIMGPU_DEVICES": GPUS.get(name, "1")}
-            done = run(argv, surroundings, RANKS.get(name, 1))
+            done = run(argv, environment(options, folder), RANKS.get(name, 1))
             lines = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
         if done.returncode != 0 or not lines:
             failed += 1
@@ -236,8 +215,7 @@ def main():
                   f"{(done.stderr.strip().splitlines() or ['nothing'])[-1]}", flush=True)
             continue
         text, calls = encoded(f"{pathlib.Path(file).name} {arguments}".strip(), steps, lines)
-        (options.out / of_set).mkdir(exist_ok=True)
-        (options.out / of_set / f"{name}.txt").write_text(text)
+        (options.out / f"{name}.txt").write_text(text)
         launches = sum(call[0] in "kg" for call in calls)
         print(f"{name:28} {launches:7} launches {calls.count('|'):5} steps {len(text):7} bytes", flush=True)
     return 1 if failed else 0
