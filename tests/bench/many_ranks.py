@@ -1,46 +1,69 @@
 #!/usr/bin/env python3
-"""How long prof-analyze takes for the files of a thousand ranks, beside a reading of them in Python.
+"""Times prof-analyze, and what becomes of its data, for the files of very many ranks.
 
-usage: tests/bench/many_ranks.py PROF_ANALYZE [--files N] [--folder FOLDER]
+    tests/bench/many_ranks.py PROF_ANALYZE [report|dataset|growth] [--ranks N[,N...]] [--folder FOLDER]
 
-Makes N files of 1.2 MB (1000) out of the real one in tests/data/hugectr, in FOLDER or in one that is
-removed again, and reads them with `prof-analyze ranks`, with the report of prof-analyze and with one
-Python process (json.load and statistics.median of each event), one after the other in this one run.
-The bytes alone say what the disk (or its cache) takes of it.
+report: `prof-analyze ranks` and the report of N ranks (1000) of 1.2 MB each, beside one Python process that reads them
+(json.load and statistics.median of each event) and beside their bytes alone.  Wanted of 1000 on two cores: 2.5 s, 512 MiB, a
+fifth of Python's time.
+dataset: the same files as Parquet, and every query of the package on them with DuckDB; needs the interpreter of
+build/dataset_venv.  Wanted: 15 s, 1 GiB, 100 MB; 2 s for each query.
+growth: `prof-analyze ranks` of N small files (32 events of 10 samples, about 20 KB), eight ranks a host, for each N (1000,
+10000, 100000), and up to 10,000 of them as Parquet.
 
-Wanted of N = 1000 on two cores: 2.5 s, 512 MiB, a fifth of Python's time.
+Files are made out of the real one in tests/data/hugectr, with the times of each rank stretched by up to 2 %, in FOLDER or in
+one that is removed again; for report and dataset a FOLDER that exists is taken as it is.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import pathlib
+import random
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 
-import make_many_ranks
-
-REAL = pathlib.Path(__file__).resolve().parent.parent / "data/hugectr/dlrm_a100_8gpu.prof.json"
-
-
-def read_in_python(folder):
-    medians = {}
-    for file in sorted(folder.iterdir()):
-        with open(file) as text:
-            run = json.load(text)
-        for event in run["events"]:
-            key = (event["layer_name"], event["name"], event["same_name_events_occured_order_in_code"])
-            medians.setdefault(key, []).append(statistics.median(event["measured_times_ms"]))
-    return {key: statistics.median(values) for key, values in medians.items()}
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+REAL = SOURCE / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
+SERIES = ("measured_times_ms", "iter_start_to_event_start_times_ms")
+SMALL_EVENTS, SMALL_SAMPLES, SMALL_ITERATIONS = 32, 10, 50
+RANKS_A_HOST = 8
+MOST_AS_PARQUET = 10000  # of growth
 
 
-def read_bytes(folder):
-    for file in folder.iterdir():
-        with open(file, "rb", buffering=0) as raw:
-            while raw.read(1 << 20):
-                pass
+def real_run(is_small):
+    document = json.loads(REAL.read_text())
+    if is_small:
+        document["iter_time_ms"] = document["iter_time_ms"][:SMALL_ITERATIONS]
+        first = document["events"][0]["device_id"]
+        document["events"] = [event for event in document["events"] if event["device_id"] == first][:SMALL_EVENTS]
+        for event in document["events"]:
+            event.update({key: value[:SMALL_SAMPLES] for key, value in event.items() if isinstance(value, list)})
+    return document
+
+
+def write(arguments):
+    folder, ranks, count, is_small = arguments
+    source = real_run(is_small)
+    for rank in ranks:
+        factor = random.Random(rank).uniform(0.98, 1.02)
+        host = "node%05d" % (rank // RANKS_A_HOST)
+        run = dict(source, host_name=host, rank=rank, world_size=count, local_rank=rank % RANKS_A_HOST)
+        run["iter_time_ms"] = [time * factor for time in source["iter_time_ms"]]
+        run["events"] = [dict(event, **{key: [time * factor for time in event[key]] for key in SERIES}) for event in source["events"]]
+        (folder / ("%s.rank%d.prof.json" % (host, rank))).write_text(json.dumps(run, separators=(",", ":")))
+
+
+def make(folder, count, is_small=False, first=0):
+    """Writes the ranks from `first` on; the same count gives the same files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    processes = os.cpu_count()
+    with multiprocessing.Pool(processes) as pool:
+        pool.map(write, [(folder, range(first + i, count, processes), count, is_small) for i in range(processes)])
 
 
 def timed(work):
@@ -60,49 +83,116 @@ def timed(work):
     return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def run(*command):
+def line(name, work, more=lambda clock, processor: ""):
+    clock, processor, peak = timed(work)
+    print("%-34s %8.2f s %8.2f s of processors %7.0f MiB  %s" % (name, clock, processor, peak, more(clock, processor)), flush=True)
+    return clock, processor
+
+
+def program(*command):
     def replace():
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.execv(command[0], list(map(str, command)))
     return replace
 
 
-def measure(program, folder, count):
-    megabytes = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-    print("%d files, %.0f MB, %d processors, load %.1f" %
-          (count, megabytes, os.cpu_count(), os.getloadavg()[0]))
-    print("%-34s %8s %10s %9s %9s" % ("", "clock s", "processor s", "peak MiB", "MB/s"))
-    results = {}
-    for name, work in [("bytes alone, one thread", lambda: read_bytes(folder)),
-                       ("prof-analyze ranks", run(program, "ranks", folder)),
-                       ("prof-analyze", run(program, folder)),
-                       ("Python, json and statistics", lambda: read_in_python(folder))]:
-        results[name] = clock, processor, peak = timed(work)
-        print("%-34s %8.2f %10.2f %9.0f %9.0f" % (name, clock, processor, peak, megabytes / clock),
-              flush=True)
-    python = results["Python, json and statistics"]
-    for name in ["prof-analyze ranks", "prof-analyze"]:
-        print("%s: %.1f times as fast as Python by the clock, %.1f in processor time" %
-              (name, python[0] / results[name][0], python[1] / results[name][1]))
+def read_in_python(folder):
+    medians = {}
+    for file in sorted(folder.iterdir()):
+        for event in json.loads(file.read_text())["events"]:
+            key = (event["layer_name"], event["name"], event["same_name_events_occured_order_in_code"])
+            medians.setdefault(key, []).append(statistics.median(event["measured_times_ms"]))
+    return {key: statistics.median(values) for key, values in medians.items()}
+
+
+def read_bytes(folder):
+    for file in folder.iterdir():
+        with open(file, "rb", buffering=0) as raw:
+            while raw.read(1 << 20):
+                pass
+
+
+def files_of(given, made):
+    folder = given.folder or made / "run"
+    if not folder.exists():
+        make(folder, given.ranks[0])
+    files = list(folder.iterdir())
+    megabytes = sum(file.stat().st_size for file in files) / 1e6
+    print("%d files, %.0f MB, %d processors, load %.1f" % (len(files), megabytes, os.cpu_count(), os.getloadavg()[0]))
+    return folder, megabytes
+
+
+def report(given, made):
+    folder, megabytes = files_of(given, made)
+
+    def measured(name, work):
+        return line(name, work, lambda clock, _: "%.0f MB/s" % (megabytes / clock))
+
+    measured("bytes alone, one thread", lambda: read_bytes(folder))
+    ours = [(name, measured(name, program(given.program, *words, folder))) for name, *words in (["prof-analyze ranks", "ranks"], ["prof-analyze"])]
+    python = measured("Python, json and statistics", lambda: read_in_python(folder))
+    for name, (clock, processor) in ours:
+        print("%s: %.1f times as fast as Python by the clock, %.1f in processor time" % (name, python[0] / clock, python[1] / processor))
+
+
+def query(folder, text):
+    import duckdb
+
+    from inline_prof import dataset
+
+    connection = duckdb.connect()
+    for table in dataset.schema():
+        connection.execute("CREATE VIEW %s AS SELECT * FROM read_parquet('%s/%s/**/*.parquet', hive_partitioning = true)"
+                           % (table, folder, table))
+    connection.execute(text).fetchall()
+
+
+def to_parquet(given, folder, output):
+    from inline_prof import dataset
+
+    dataset.write([folder], output, run="run", analyzer=str(given.program))
+
+
+def as_dataset(given, made):
+    folder, _ = files_of(given, made)
+    output = made / "tables"
+    line("to Parquet", lambda: to_parquet(given, folder, output))
+    for table in sorted(output.iterdir()):
+        files = [file for file in table.glob("**/*") if file.is_file()]
+        print("  %-12s %5d files %8.1f MB" % (table.name, len(files), sum(file.stat().st_size for file in files) / 1e6))
+    for file in sorted((SOURCE / "python/inline_prof/queries").glob("*.sql")):
+        line(file.name, lambda: query(output, file.read_text()))
+
+
+def growth(given, made):
+    folder, output, before = made / "run", made / "tables", 0
+    for count in given.ranks:
+        make(folder, count, is_small=True, first=before)
+        before = count
+
+        def per_rank(_, processor):
+            return "%.3f ms a rank" % (1e3 * processor / count)
+
+        line("ranks of %d" % count, program(given.program, "ranks", folder), per_rank)
+        if count <= MOST_AS_PARQUET:
+            line("to Parquet of %d" % count, lambda: to_parquet(given, folder, output), per_rank)
+            shutil.rmtree(output)
 
 
 def main():
+    measures = {"report": (report, "1000"), "dataset": (as_dataset, "1000"), "growth": (growth, "1000,10000,100000")}
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("program", type=pathlib.Path)
-    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("program", type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("measure", nargs="?", default="report", choices=measures)
+    parser.add_argument("--ranks")
     parser.add_argument("--folder", type=pathlib.Path)
-    arguments = parser.parse_args()
-    program = arguments.program.resolve()
-    if arguments.folder and arguments.folder.exists():
-        return measure(program, arguments.folder, len(list(arguments.folder.iterdir())))
-    if arguments.folder:
-        make_many_ranks.make(REAL, arguments.folder, arguments.files)
-        return measure(program, arguments.folder, arguments.files)
+    given = parser.parse_args()
+    measure, usual = measures[given.measure]
+    given.ranks = [int(count) for count in (given.ranks or usual).split(",")]
+    sys.path.insert(0, str(SOURCE / "python"))
     with tempfile.TemporaryDirectory() as made:
-        make_many_ranks.make(REAL, pathlib.Path(made), arguments.files)
-        return measure(program, pathlib.Path(made), arguments.files)
+        measure(given, pathlib.Path(made))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
