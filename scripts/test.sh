@@ -41,10 +41,10 @@ inject_folders=(tests/unit/macros tests/unit/libinject simgpu/tests tests/inject
 threaded_folders=(tests/unit/libinject tests/inject)
 # These differ only in the launches that the search for iterations reads; its unit tests run under asan, too.
 not_under_asan='AreFoundWhereTheyBegin/(accumulation|alternating|evaluation|data)|SixteenMicroSteps'
-# The other tests show the same about threads; these differ in size, or in the driver's function that fails.  Failing
-# events and streams stay.
+# The other tests show the same about threads; these differ in size, in what they launch, or in the driver's function
+# that fails.  Failing events and streams stay.
 not_under_tsan="$not_under_asan|AMillionLabels|AreFoundWhereTheyBegin/plain|OfAStepOf2500Launches|\
-DoesNotReachTheApplication/cu[^ES]|IsTheApplicationsToHear"
+AnEagerWarmUpComesBeforeAGraph|DoesNotReachTheApplication/cu[^ES]|IsTheApplicationsToHear"
 test_timeout_seconds=120  # a test takes seconds at most, beside a build some more; only a dead-lock gets there
 
 usage() {
