@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """prof-measure on the simulated GPU: tables, times, resuming, replay, and what stands in its way.
 
-    measure_rehearsal_test.py PROF_MEASURE [PROF_MODEL PROF_ANALYZE]
+    prof_measure_test.py PROF_MEASURE [PROF_MODEL PROF_ANALYZE]
 
 The simulated libraries are on LD_LIBRARY_PATH.  Kernels that hold the stream back take long in the
 model, and kernels of the math libraries take what the model's rules say, so times are known.
@@ -294,7 +294,7 @@ class Measure(unittest.TestCase):
         measured, into = self.path / "measured", self.path / "into"
         measured.mkdir()
         (into / "params").mkdir(parents=True)
-        source = pathlib.Path(__file__).resolve().parents[2]
+        source = pathlib.Path(__file__).resolve().parents[4]
         shutil.copytree(source / "analyzer" / "model" / "machines", into / "machines")
         self.measure("memory", "--points", 60, "-o", measured / "memory.csv")
         script = source / "scripts" / "adopt_measurements.py"
