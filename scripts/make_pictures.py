@@ -41,7 +41,6 @@ def main():
         page = chromium.Page(1100, 800)
         try:
             picture_of_page(page, "report.png", page_file)
-            picture_of_page(page, "report_layers.png", page_file, selector="#layer-table")
             picture_of_page(page, "report_dark.png", page_file, dark=True, selector="#timeline")
         finally:
             page.close()
