@@ -5,6 +5,7 @@
 #include "join/compare/compare.hpp"
 #include "join/ranks/ranks.hpp"
 #include "join/ranks/scaling.hpp"
+#include "read/torch_trace/torch_trace.hpp"
 
 #include <cstddef>
 #include <span>
@@ -26,6 +27,11 @@ namespace inline_prof::exports {
 // Source of the format: "Trace Event Format", Google, 2016; complete events ("ph": "X"), times in
 // microseconds.
 [[nodiscard]] std::string perfetto_report(const join::Analysis& analysis);
+
+// The trace as it was, with what is predicted for each kernel, copy and fill in its args.  The rows
+// of `analysis` are those of this trace alone.
+[[nodiscard]] std::string augmented_trace(const read::torch_trace::TracedWorks& trace,
+                                          const join::Analysis& analysis);
 
 // Gauges for node_exporter's textfile collector: the iteration, its shares, the measured overhead,
 // and time and ratio of every layer.  Prometheus text format 0.0.4; times in seconds and shares as

@@ -2,7 +2,7 @@
 
 #include "read/iteration_graph.hpp"
 #include "read/task_graph.hpp"
-#include "read/trace.hpp"
+#include "read/torch_trace/event_list.hpp"
 
 #include <filesystem>
 #include <variant>

@@ -5,11 +5,15 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
+#include "read/file_text.hpp"
+#include "read/gzip.hpp"
 #include "read/inputs.hpp"
 #include "read/read_profile.hpp"
 #include "report/html_report.hpp"
 #include "report/models_report.hpp"
 #include "report/tables.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -37,6 +42,22 @@ std::string original_report(const std::vector<std::string>& files) {
   for (const std::filesystem::path& file : read::expand_inputs(files))
     profiles.push_back(read::read_profile(file));
   return exports::original_report(profiles);
+}
+
+// Reads the trace once more: an analysis keeps nothing of its text.
+std::string augmented_text(const AnalysisResult& result, const ReportOptions& options) {
+  const std::vector<std::filesystem::path> files = read::expand_inputs(options.files);
+  const auto& capabilities = result.analysis.runs.front().profile.capabilities;
+  if (files.size() != 1 || capabilities.format != read::torch_trace::kFormatName) {
+    throw UsageError(fmt::format(
+        "--format augmented: expected one trace of torch.profiler, found {}",
+        files.size() == 1 ? capabilities.format : fmt::format("{} files", files.size())));
+  }
+  const std::string label = files.front().string();
+  std::string text = read::read_text(files.front());
+  if (read::is_gzip(text)) text = read::gunzip(text, label, read::kMaxFileBytes);
+  return exports::augmented_trace(read::torch_trace::find_works(std::move(text), label),
+                                  result.analysis);
 }
 
 // Analyses the measured phases that `result` does not show.
@@ -83,6 +104,7 @@ constexpr Format kFormats[] = {
               report::models_text(of.analysis, with.table.top, report::GridFormat::kMarkdown);
      }},
     {"html", html_text},
+    {"augmented", augmented_text},
     {"perfetto", [](Result of, Options) { return exports::perfetto_report(of.analysis); }},
     {"prometheus", [](Result of, Options) { return exports::prometheus_report(of.analysis); }},
     {"tasks", [](Result of, Options) { return exports::tasks_report(of.analysis); }},
@@ -119,9 +141,9 @@ void declare_report(Command& program) {
     formats.emplace_back(format.name);
   program
       .add_option("--format", options->format,
-                  "What to print; html: one page with charts; perfetto: a mean iteration as a "
-                  "trace; prometheus: for the "
-                  "textfile collector; tasks: what prof-model iteration "
+                  "What to print; html: one page with charts; augmented: a trace of torch.profiler "
+                  "with the predictions in its args; perfetto: a mean iteration as a "
+                  "trace; prometheus: for the textfile collector; tasks: what prof-model iteration "
                   "reads; original: what the original profiler's parse_result gave")
       .check(one_of(formats))
       .shows_default();

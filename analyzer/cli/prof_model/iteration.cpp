@@ -117,6 +117,8 @@ class Analysis {
   }
 
   [[nodiscard]] std::string text(const read::Trace& trace) const {
+    for (const std::string& warning : trace.warnings)
+      std::fprintf(stderr, "prof-model: warning: %s: %s\n", trace.label.c_str(), warning.c_str());
     const auto result =
         model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
     if (is_calibrated()) {

@@ -260,6 +260,8 @@ FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layer
     const read::Event& event = profile.events[i];
     Row& row = file.rows[i];
     set_measured(row, event, bias);
+    // Without a pair the time is the kernel's own, however late it was launched.
+    if (!profile.capabilities.has_event_pair_bias) row.not_tight = 0;
     file.samples.add(event, bias);
     file.dropped_offsets += set_offset(row, event, longest_us);
     if (iteration_us && !row.any_occurrence)

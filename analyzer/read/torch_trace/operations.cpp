@@ -1,6 +1,7 @@
 #include "read/torch_trace/operations.hpp"
 
 #include "read/torch_trace/args.hpp"
+#include "torch_operator_classes.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -171,6 +172,13 @@ class Call {
       return kernel_.find(word) != std::string_view::npos;
     });
   }
+  // Without namespace.
+  [[nodiscard]] std::string_view name() const {
+    const std::string_view whole = call_.name;
+    const std::size_t colons = whole.rfind("::");
+    return colons == std::string_view::npos ? whole : whole.substr(colons + 2);
+  }
+  [[nodiscard]] std::size_t arguments() const { return call_.arguments.size(); }
   [[nodiscard]] std::int64_t grid_depth() const { return grid_depth_; }
   [[nodiscard]] const std::vector<const Argument*>& tensors() const { return tensors_; }
   [[nodiscard]] std::int64_t bytes_of(const Argument& argument) const {
@@ -219,13 +227,22 @@ Op elementwise(const Call& call) {
 Op comparison(const Call& call) {
   return elementwise_as(call, "elementwise", 1);
 }
+// Reads or writes a mask of one byte for each element, too.
+Op dropout(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr) return {};
+  const std::int64_t all = bytes(*from), count = elements(*from);
+  return memory("elementwise", all, all + count, count, count);
+}
 
-// In place: what is written is the first tensor.
+// Writes the first tensor, or list of them.
 Op copy(const Call& call) {
   const Argument* const to = call.tensor(0);
   const Argument* const from = call.tensor(1);
   if (to == nullptr || from == nullptr) return {};
-  return memory("copy", bytes(*from), elements(*to) * element_bytes(*to), 0, elements(*to));
+  const std::int64_t written =
+      to->type == "TensorList" ? call.bytes_of(*to) : elements(*to) * element_bytes(*to);
+  return memory("copy", call.bytes_of(*from), written, 0, elements(*to));
 }
 
 Op concatenation(const Call& call) {
@@ -247,6 +264,28 @@ Op reduction(const Call& call) {
   const Argument* const from = call.tensor(0);
   if (from == nullptr) return {};
   return memory("reduction", bytes(*from), element_bytes(*from), elements(*from), elements(*from));
+}
+
+Op scan(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr) return {};
+  return memory("scan", bytes(*from), bytes(*from), elements(*from), elements(*from));
+}
+
+// Reads of each row the element that its target names.
+Op nll_loss(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  const Argument* const target = call.tensor(1);
+  if (from == nullptr || target == nullptr) return {};
+  const std::int64_t rows = elements(*target);
+  return memory("loss", bytes(*target) + rows * element_bytes(*from), element_bytes(*from), rows,
+                rows);
+}
+Op nll_loss_backward(const Call& call) {
+  const Argument* const target = call.tensor(2);
+  if (target == nullptr) return {};
+  const std::int64_t rows = elements(*target);
+  return memory("loss", bytes(*target), rows * element_bytes(*call.tensors()[0]), rows, rows);
 }
 
 Op row_wise(const Call& call, OpKind kind, std::int64_t columns, bool is_backward) {
@@ -308,6 +347,48 @@ Op norm_in_place(const Call& call) {
   return memory("norm", both, both, 4 * elements(*input), elements(*input));
 }
 
+// Kernels that only gather the mean and the variance write next to nothing.
+Op batch_norm(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr) return {};
+  const bool is_statistics = call.launches({"collect_statistics", "RowwiseMoments"});
+  return memory("norm", bytes(*from), is_statistics ? 0 : bytes(*from), 8 * elements(*from),
+                elements(*from));
+}
+Op batch_norm_backward(const Call& call) {
+  const Argument* const gradient = call.tensor(0);
+  const Argument* const from = call.tensor(1);
+  if (gradient == nullptr || from == nullptr) return {};
+  const bool is_sum = call.launches({"backward_reduce"});
+  return memory("norm", bytes(*gradient) + bytes(*from), is_sum ? 0 : bytes(*from),
+                8 * elements(*from), elements(*from));
+}
+
+// vLLM's: changes query and key in place, each token's by its row of the table.
+Op rotary_embedding(const Call& call) {
+  const Argument* const positions = call.tensor(0);
+  const Argument* const query = call.tensor(1);
+  const Argument* const key = call.tensor(2);
+  if (positions == nullptr || query == nullptr) return {};
+  const std::int64_t changed = bytes(*query) + (key == nullptr ? 0 : bytes(*key));
+  const std::int64_t both = elements(*query) + (key == nullptr ? 0 : elements(*key));
+  const Argument* const table = call.tensors().back();
+  const std::int64_t row =
+      table->sizes.front().empty() ? 0 : table->sizes.front().back() * element_bytes(*table);
+  return memory("elementwise", changed + bytes(*positions) + elements(*positions) * row, changed,
+                3 * both, both);
+}
+
+// vLLM's: keys and values go to their places in a cache, whose type may be a smaller one.
+Op cache_write(const Call& call) {
+  if (call.tensors().size() < 4) return {};
+  const Argument& key = *call.tensors()[0];
+  const Argument& value = *call.tensors()[1];
+  const std::int64_t count = elements(key) + elements(value);
+  return memory("copy", bytes(key) + bytes(value), count * element_bytes(*call.tensors()[2]), 0,
+                count);
+}
+
 // vLLM's operators that write their first tensor, or change it in place.
 Op second_to_first(const Call& call) {
   if (call.tensors().size() < 2) return {};
@@ -331,6 +412,34 @@ Op index_select(const Call& call) {
 }
 Op embedding(const Call& call) {
   return gather_at(call, 0, 1);
+}
+
+// The indices are a list, one for each leading dimension, and name together.
+Op index(const Call& call) {
+  const Argument* const table = call.tensor(0);
+  const Argument* const indices = call.tensor(1);
+  if (table == nullptr || indices == nullptr || table->sizes.size() != 1) return {};
+  const Sizes& sizes = table->sizes.front();
+  const std::size_t named = std::min(indices->sizes.size(), sizes.size());
+  std::int64_t picked = 0;
+  for (const Sizes& each : indices->sizes)
+    picked = std::max(picked, elements_in(each));
+  const std::int64_t row =
+      elements_in({sizes.begin() + static_cast<std::ptrdiff_t>(named), sizes.end()});
+  const std::int64_t moved = picked * row * element_bytes(*table);
+  constexpr std::int64_t index_bytes = 8;
+  return memory("gather", moved + elements(*indices) * index_bytes, moved, 0, picked * row);
+}
+
+// The last dimensions become as long as the second argument says.
+Op upsampling(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  const std::vector<std::int64_t> sides = numbers_in(call.value(1));
+  if (from == nullptr || sides.empty() || from->sizes.front().size() < sides.size()) return {};
+  Sizes sizes = from->sizes.front();
+  std::copy(sides.rbegin(), sides.rend(), sizes.rbegin());
+  const std::int64_t out = elements_in(sizes);
+  return memory("elementwise", bytes(*from), out * element_bytes(*from), out, out);
 }
 
 Op gather(const Call& call) {
@@ -358,8 +467,9 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
   const Argument* const a = call.tensor(first_at);
   const Argument* const b = call.tensor(second_at);
   if (a == nullptr || b == nullptr || a->sizes.size() != 1 || b->sizes.size() != 1) return {};
-  const Sizes& left = a->sizes.front();
-  const Sizes& right = b->sizes.front();
+  Sizes left = a->sizes.front(), right = b->sizes.front();
+  if (left.size() == 1) left.insert(left.begin(), 1);
+  if (right.size() == 1) right.push_back(1);
   const TypeWord* const type_a = type_of(a->type);
   const TypeWord* const type_b = type_of(b->type);
   if (left.size() < 2 || right.size() < 2 || type_a == nullptr || type_b == nullptr ||
@@ -390,16 +500,21 @@ Op product_with_bias(const Call& call) {
   return product_of(call, 1, 2);
 }
 
-Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at,
-                std::size_t causal_at) {
-  const Argument* const query = call.tensor(0);
-  const Argument* const key = call.tensor(1);
+// `before`: arguments that stand before query and key, as in a backward pass the gradient.
+Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, bool is_causal,
+                std::size_t before = 0) {
+  const Argument* const query = call.tensor(before);
+  const Argument* const key = call.tensor(before + 1);
   if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
     return {};
   const Sizes& q = query->sizes.front();
   const Sizes& k = key->sizes.front();
   const TypeWord* const type = type_of(query->type);
   if (q.size() != 4 || k.size() != 4 || type == nullptr || type->name.empty()) return {};
+  const bool is_backward = before > 0;
+  if (is_backward && call.launches({"dot_do_o"})) return memory("reduction", 2 * bytes(*query), 0);
+  if (is_backward && call.launches({"convert_dq"}))
+    return memory("cast", 2 * bytes(*query), bytes(*query));
   Op op;
   op.kind = op_kind_name(OpKind::kAttention);
   op.attributes = {{"batch", q[0]},
@@ -408,39 +523,49 @@ Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at,
                    {"q_len", q[length_at]},
                    {"kv_len", k[length_at]},
                    {"head_dim", q[3]},
-                   {"causal", is_true(call.value(causal_at))},
+                   {"causal", is_causal},
                    {"type", std::string(type->name)},
-                   {"pass", std::string("forward")}};
+                   {"pass", std::string(is_backward ? "backward" : "forward")}};
   return op;
-}
-// [batch, length, heads, size of a head], lengths of packed sequences, dropout, causal.
-Op flash_attention(const Call& call) {
-  return attention_of(call, 2, 1, 8);
-}
-// [batch, heads, length, size of a head], dropout, causal.
-Op scaled_dot_product(const Call& call) {
-  return attention_of(call, 1, 2, 4);
 }
 
-Op backward_attention_of(const Call& call, std::size_t heads_at, std::size_t length_at) {
-  // The gradient of the output comes first.
-  const Argument* const query = call.tensor(1);
-  const Argument* const key = call.tensor(2);
-  if (query == nullptr || key == nullptr) return {};
-  OperatorCall shifted;
-  shifted.arguments = {*query, *key};
-  Op op = attention_of(Call(shifted, "", 0), heads_at, length_at, 99);
-  if (op.kind.empty()) return op;
-  if (call.launches({"dot_do_o"})) return memory("reduction", 2 * bytes(*query), 0);
-  if (call.launches({"convert_dq"})) return memory("cast", 2 * bytes(*query), bytes(*query));
-  op.attributes.back().second = std::string("backward");
-  return op;
+// The operators' arguments differ in where they say that attention is causal: as a truth value, or
+// as the kind of a mask, 0 for none.
+bool is_causal(const Call& call) {
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 8> places{{
+      {"_efficient_attention_forward", 9},
+      {"_efficient_attention_backward", 14},
+      {"_scaled_dot_product_efficient_attention_backward", 12},
+      {"_scaled_dot_product_efficient_attention", 6},
+      {"_scaled_dot_product_cudnn_attention_backward", 14},
+      {"_scaled_dot_product_flash_attention_backward", 11},
+      {"_flash_attention_backward", 11},
+      {"_flash_attention_forward", 8},
+  }};
+  const std::string_view name = call.name();
+  std::size_t at = 4;
+  if (name == "_cudnn_attention_forward") at = 10;
+  // PyTorch 2.5 put the mask and the sums of the exponentials before dropout.
+  if (name == "_scaled_dot_product_cudnn_attention") at = call.arguments() > 7 ? 6 : 4;
+  for (const auto& [operation, place] : places)
+    if (name == operation) at = place;
+  const std::string_view value = call.value(at);
+  return is_true(value) || value == "2";
+}
+
+// [batch, length, heads, size of a head].
+Op flash_attention(const Call& call) {
+  return attention_of(call, 2, 1, is_causal(call));
 }
 Op flash_attention_backward(const Call& call) {
-  return backward_attention_of(call, 2, 1);
+  return attention_of(call, 2, 1, is_causal(call), 1);
+}
+// [batch, heads, length, size of a head].
+Op scaled_dot_product(const Call& call) {
+  return attention_of(call, 1, 2, is_causal(call));
 }
 Op scaled_dot_product_backward(const Call& call) {
-  return backward_attention_of(call, 1, 2);
+  return attention_of(call, 1, 2, is_causal(call), 1);
 }
 
 Attribute one_or_two(const std::vector<std::int64_t>& sides) {
@@ -552,150 +677,107 @@ Op scatter(const Call& call) {
   return memory("scatter", rest, rest);
 }
 
+// One kernel of the compiler's: `triton_poi_fused_add_relu_0`.  What it writes stands last.
+Op fused(const Call& call) {
+  if (call.tensors().empty()) return {};
+  std::int64_t all = 0, most = 0;
+  for (const Argument* tensor : call.tensors()) {
+    all += bytes(*tensor);
+    most = std::max(most, elements(*tensor));
+  }
+  const std::int64_t written = bytes(*call.tensors().back());
+  return memory("fused", all - written, written, most, most);
+}
+
 using Rule = Op (*)(const Call&);
 
-struct RuleRow {
-  Rule rule;
-  std::initializer_list<std::string_view>
-      operators;  // without namespace and the underscore of one in place
-};
+// By the classes of operators.json.
+constexpr std::array<std::pair<std::string_view, Rule>, 45> kRules{{
+    {"elementwise", elementwise},
+    {"comparison", comparison},
+    {"dropout", dropout},
+    {"copy", concatenation},
+    {"copy_into", copy},
+    {"fill", fill},
+    {"random", fill},
+    {"reduction", reduction},
+    {"scan", scan},
+    {"softmax", softmax},
+    {"softmax_backward", softmax_backward},
+    {"loss", elementwise},
+    {"nll_loss", nll_loss},
+    {"nll_loss_backward", nll_loss_backward},
+    {"norm", norm},
+    {"norm_backward", norm_backward},
+    {"norm_in_place", norm_in_place},
+    {"group_norm", batch_norm},
+    {"batch_norm", batch_norm},
+    {"batch_norm_backward", batch_norm_backward},
+    {"index_select", index_select},
+    {"embedding", embedding},
+    {"gather", gather},
+    {"index", index},
+    {"index_put", scatter},
+    {"scatter_add", scatter},
+    {"scatter", scatter},
+    {"sort", sort},
+    {"upsampling", upsampling},
+    {"fused_optimizer", fused_optimizer},
+    {"attention", scaled_dot_product},
+    {"attention_backward", scaled_dot_product_backward},
+    {"attention_by_length", flash_attention},
+    {"attention_by_length_backward", flash_attention_backward},
+    {"cudnn_convolution", cudnn_convolution},
+    {"convolution", convolution},
+    {"convolution_backward", convolution_backward},
+    {"product", product},
+    {"product_with_bias", product_with_bias},
+    {"gated", second_to_first},
+    {"second_to_first", second_to_first},
+    {"rotary_embedding", rotary_embedding},
+    {"cache_write", cache_write},
+    {"fused", fused},
+    {"lists", over_lists},
+}};
 
-const std::initializer_list<RuleRow> kRules{
-    {elementwise,
-     {"add",
-      "sub",
-      "mul",
-      "div",
-      "pow",
-      "neg",
-      "exp",
-      "log",
-      "sqrt",
-      "rsqrt",
-      "sin",
-      "cos",
-      "tanh",
-      "sigmoid",
-      "silu",
-      "gelu",
-      "relu",
-      "threshold_backward",
-      "gelu_backward",
-      "silu_backward",
-      "tanh_backward",
-      "sigmoid_backward",
-      "leaky_relu",
-      "leaky_relu_backward",
-      "elu",
-      "elu_backward",
-      "hardtanh",
-      "clamp",
-      "clamp_min",
-      "clamp_max",
-      "where",
-      "masked_fill",
-      "lerp",
-      "addcmul",
-      "addcdiv",
-      "abs",
-      "reciprocal",
-      "maximum",
-      "minimum",
-      "remainder",
-      "fmod",
-      "floor_divide",
-      "floor",
-      "ceil",
-      "round",
-      "sign",
-      "erf",
-      "log1p",
-      "expm1",
-      "square",
-      "rsub",
-      "dropout_backward",
-      "native_dropout_backward",
-      "mse_loss",
-      "mse_loss_backward",
-      "bitwise_and",
-      "bitwise_or",
-      "bitwise_not",
-      "bitwise_xor",
-      "softplus",
-      "softplus_backward",
-      "mish",
-      "hardswish",
-      "hardsigmoid",
-      "tril",
-      "triu",
-      "upsample_nearest1d",
-      "upsample_nearest2d",
-      "glu",
-      "atan2",
-      "binary_cross_entropy_with_logits",
-      "nan_to_num",
-      "sgn",
-      "logical_and",
-      "logical_or",
-      "logical_not",
-      "isnan",
-      "_conj_physical",
-      "native_dropout",
-      "_fused_dropout"}},
-    {comparison, {"eq", "ne", "lt", "le", "gt", "ge", "isin"}},
-    {copy, {"copy"}},
-    {concatenation,
-     {"cat", "stack", "_cat", "clone", "_to_copy", "contiguous", "flip", "roll", "repeat"}},
-    {fill, {"fill", "zero", "normal", "uniform", "bernoulli", "random", "exponential"}},
-    {reduction,
-     {"sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "std",
-      "var", "var_mean", "norm", "linalg_vector_norm", "logsumexp", "cumsum", "cumprod"}},
-    {softmax, {"_softmax", "_log_softmax"}},
-    {softmax_backward, {"_softmax_backward_data", "_log_softmax_backward_data"}},
-    {norm, {"native_layer_norm", "_fused_rms_norm", "rms_norm"}},
-    {norm_backward, {"native_layer_norm_backward", "_fused_rms_norm_backward"}},
-    {norm_in_place, {"fused_add_rms_norm"}},
-    {second_to_first, {"rotary_embedding", "static_scaled_fp8_quant", "dynamic_scaled_fp8_quant"}},
-    {index_select, {"index_select"}},
-    {embedding, {"embedding"}},
-    {gather, {"gather"}},
-    {scatter,
-     {"scatter", "scatter_add", "index_add", "index_put", "_index_put_impl", "index_copy"}},
-    {product, {"mm", "bmm"}},
-    {product_with_bias, {"addmm", "baddbmm", "_addmm_activation", "addbmm"}},
-    {flash_attention, {"_flash_attention_forward"}},
-    {scaled_dot_product,
-     {"_scaled_dot_product_flash_attention", "_scaled_dot_product_cudnn_attention",
-      "_efficient_attention_forward"}},
-    {flash_attention_backward, {"_flash_attention_backward"}},
-    {scaled_dot_product_backward,
-     {"_scaled_dot_product_flash_attention_backward",
-      "_scaled_dot_product_cudnn_attention_backward"}},
-    {cudnn_convolution, {"cudnn_convolution"}},
-    {convolution, {"convolution", "_convolution"}},
-    {convolution_backward, {"convolution_backward"}},
-    {fused_optimizer, {"_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad"}},
-    {sort, {"sort", "topk", "argsort"}},
-};
+Rule rule_of_class(std::string_view name) {
+  const auto* const found = std::find_if(kRules.begin(), kRules.end(),
+                                         [&](const auto& row) { return row.first == name; });
+  return found == kRules.end() ? nullptr : found->second;
+}
 
-Rule rule_of(std::string_view name) {
+// By the operator's name, without namespace and the underscore of one that works in place.
+const std::unordered_map<std::string, Rule>& rules_by_name() {
   static const auto rules = [] {
-    std::unordered_map<std::string_view, Rule> by_name;
-    for (const RuleRow& row : kRules)
-      for (const std::string_view each : row.operators)
-        by_name.emplace(each, row.rule);
+    std::unordered_map<std::string, Rule> by_name;
+    simdjson::ondemand::parser parser;
+    const simdjson::padded_string text(kOperatorClasses);
+    simdjson::ondemand::document document = parser.iterate(text);
+    for (auto row : document.get_object()) {
+      const Rule rule = rule_of_class(std::string_view(row.unescaped_key()));
+      if (rule == nullptr) continue;  // of the Python package alone
+      for (auto name : row.value().get_array())
+        by_name.emplace(std::string_view(name.get_string()), rule);
+    }
     return by_name;
   }();
-  const std::size_t colons = name.rfind("::");
-  if (colons != std::string_view::npos) {
-    const std::string_view space = name.substr(0, colons);
-    if (space != "aten" && space != "fsdp" && space != "_C") return nullptr;
+  return rules;
+}
+
+Rule rule_of(std::string_view name) {
+  if (name.starts_with("triton_")) return fused;
+  if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) {
+    static constexpr std::array<std::string_view, 4> spaces{"aten", "fsdp", "_C", "_C_cache_ops"};
+    if (std::find(spaces.begin(), spaces.end(), name.substr(0, colons)) == spaces.end())
+      return nullptr;
     name.remove_prefix(colons + 2);
   }
-  if (name.starts_with("_foreach_")) return over_lists;
-  auto it = rules.find(name);
-  if (it == rules.end() && name.ends_with('_')) it = rules.find(name.substr(0, name.size() - 1));
-  return it == rules.end() ? nullptr : it->second;
+  const auto& rules = rules_by_name();
+  auto it = rules.find(std::string(name));
+  if (it == rules.end() && name.ends_with('_'))
+    it = rules.find(std::string(name.substr(0, name.size() - 1)));
+  if (it != rules.end()) return it->second;
+  return name.starts_with("_foreach_") ? over_lists : nullptr;
 }
 
 // Lists of numbers, of one tensor or of several.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -136,6 +137,7 @@ class Finder {
         place(found_.of_work[work], enclosing.at(us));
     }
     shorten_layers();
+    find_what_launches_met();
     return std::move(found_);
   }
 
@@ -145,14 +147,55 @@ class Finder {
   std::map<std::uint32_t, Launches> launches_by_thread() {
     std::map<std::uint32_t, Launches> launches;
     for (std::size_t i = 0; i < trace_.works.size(); ++i) {
-      const auto call = trace_.calls.find(trace_.works[i].correlation);
-      if (call == trace_.calls.end()) continue;
-      found_.of_work[i].launched_us = call->second.start_us;
-      launches[call->second.thread].emplace_back(call->second.start_us, i);
+      const GpuWork& work = trace_.works[i];
+      const auto call = trace_.calls.find(work.correlation);
+      if (call != trace_.calls.end()) {
+        found_.of_work[i].launched_us = call->second.start_us;
+        launches[call->second.thread].emplace_back(call->second.start_us, i);
+      } else if (const HostEvent* const named = named_operator(work); named != nullptr) {
+        found_.of_work[i].launched_us = named->start_us;
+        launches[named->thread].emplace_back(named->start_us, i);
+      }
     }
     for (auto& [thread, of_thread] : launches)
       std::stable_sort(of_thread.begin(), of_thread.end());
     return launches;
+  }
+
+  // The operator that a kernel without a launch on record names; null if there is none.
+  const HostEvent* named_operator(const GpuWork& work) {
+    if (work.external_id < 0 || work.external_id == work.correlation) return nullptr;
+    if (operator_of_id_.empty()) {
+      for (const HostEvent& event : trace_.host)
+        if (event.kind == HostKind::kOperator) operator_of_id_.emplace(event.external_id, &event);
+    }
+    const auto found = operator_of_id_.find(work.external_id);
+    return found == operator_of_id_.end() || found->second->start_us > work.start_us
+               ? nullptr
+               : found->second;
+  }
+
+  void find_what_launches_met() {
+    std::map<std::uint32_t, std::vector<double>> waits;  // their ends, by thread
+    for (const auto& [correlation, call] : trace_.calls) {
+      if (trace_.names.text(call.name).find("Synchronize") != std::string::npos)
+        waits[call.thread].push_back(call.end_us);
+    }
+    for (auto& [thread, ends] : waits)
+      std::sort(ends.begin(), ends.end());
+    std::map<std::pair<std::int32_t, std::int64_t>, double> busy_until_us;  // by stream
+    for (std::size_t i = 0; i < trace_.works.size(); ++i) {
+      const GpuWork& work = trace_.works[i];
+      double& busy_us = busy_until_us[{work.device, work.stream}];
+      if (const auto call = trace_.calls.find(work.correlation); call != trace_.calls.end()) {
+        Place& place = found_.of_work[i];
+        place.tight = place.launched_us < busy_us ? Tight::kYes : Tight::kNo;
+        const std::vector<double>& ends = waits[call->second.thread];
+        const auto next = std::upper_bound(ends.begin(), ends.end(), place.launched_us);
+        if (next != ends.begin()) place.after_wait_us = place.launched_us - *std::prev(next);
+      }
+      busy_us = std::max(busy_us, work.start_us + work.duration_us);
+    }
   }
 
   // Backward passes ask for the layers of operators that launched nothing themselves.
@@ -242,6 +285,7 @@ class Finder {
   Places found_;
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> threads_;
   std::unordered_map<std::size_t, std::string> layer_of_;  // of forward operators
+  std::unordered_map<std::int64_t, const HostEvent*> operator_of_id_;
 };
 
 }  // namespace

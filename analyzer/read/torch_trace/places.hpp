@@ -5,6 +5,7 @@
 #include "read/torch_trace/trace_events.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct Place {
   std::int32_t annotation = -1;  // the innermost annotation around it, as of a collective
   std::uint32_t layer = 0;       // in Places::layers
   double launched_us = -1;       // by the host's clock; -1: the trace has no record of the launch
+  Tight tight = Tight::kUnknown;  // kYes: the stream still had other work when this was launched
+  // From when the launching thread had last waited for the GPU; NaN: it has not.
+  double after_wait_us = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct Places {

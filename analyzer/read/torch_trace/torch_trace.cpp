@@ -158,15 +158,17 @@ class Reader {
     }
     if (trace_.works.empty()) {
       throw InputError(fmt::format(
-          "{}: holds no kernel: expected a trace with ProfilerActivity.CUDA", profile_.file));
+          "{}: holds no kernel: expected a trace with ProfilerActivity.CUDA{}{}", profile_.file,
+          trace_.warnings.empty() ? "" : "; ", fmt::join(trace_.warnings, "; ")));
     }
     profile_.complete = true;
-    profile_.capabilities = {.format = "a trace of torch.profiler", .has_event_pair_bias = false};
+    profile_.capabilities = {.format = std::string(kFormatName), .has_event_pair_bias = false};
     profile_.profiler.backend = "torch.profiler";
     profile_.devices = trace_.devices;
     profile_.rank = trace_.rank;
     profile_.world_size = trace_.world_size;
     profile_.warnings = trace_.warnings;
+    event_of_work_.resize(trace_.works.size());
     const std::vector<Step> steps = steps_of(trace_, places_);
     profile_.profiler.iteration_source =
         steps.size() == 1 && steps.front().host_end_us <= 0 ? "the whole trace" : "ProfilerStep";
@@ -175,8 +177,28 @@ class Reader {
       add_step(steps, i);
     }
     keep_usual_events(steps.size());
+    number_events();
     warn_of_what_is_missing(steps);
     return std::move(profile_);
+  }
+
+  // Behind read().
+  TracedWorks works() {
+    TracedWorks found;
+    for (std::size_t i = 0; i < trace_.works.size(); ++i) {
+      const GpuWork& work = trace_.works[i];
+      if (work.args.empty()) continue;
+      const auto end =
+          static_cast<std::size_t>(work.args.data() - trace_.text.data()) + work.args.rfind('}');
+      const bool has_args = work.args.find('"') != std::string_view::npos;
+      std::optional<std::size_t> event;
+      if (event_of_work_[i]) event = place_of_event_[*event_of_work_[i]];
+      found.works.push_back({end, has_args, work.duration_us, event});
+    }
+    std::sort(found.works.begin(), found.works.end(),
+              [](const TracedWork& a, const TracedWork& b) { return a.args_end < b.args_end; });
+    found.text = std::move(trace_.text);
+    return found;
   }
 
  private:
@@ -203,11 +225,14 @@ class Reader {
       const Key key{places_.of_work[index].layer, work.name, work.device, work.stream, occurrence};
       const auto [it, is_new] = event_of_key_.try_emplace(key, profile_.events.size());
       if (is_new) profile_.events.push_back(new_event(index, occurrence, place));
+      event_of_work_[index] = it->second;
       Event& event = profile_.events[it->second];
       event.measured_ms.push_back(work.duration_us * 1e-3);
       event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
       event.iterations.push_back(static_cast<std::int64_t>(i));
-      event.tight.push_back(Tight::kYes);
+      const Place& launch = places_.of_work[index];
+      event.tight.push_back(launch.tight);
+      event.after_wait_us.push_back(launch.after_wait_us);
       ++place;
     }
   }
@@ -255,8 +280,11 @@ class Reader {
   void keep_usual_events(std::size_t iterations) {
     double left_out_ms = 0;
     std::size_t left_out = 0;
+    std::size_t kept = 0;
     std::erase_if(profile_.events, [&](const Event& event) {
-      if (2 * event.measured_ms.size() >= iterations) return false;
+      const bool is_kept = 2 * event.measured_ms.size() >= iterations;
+      place_of_event_.push_back(is_kept ? std::optional(kept++) : std::nullopt);
+      if (is_kept) return false;
       for (const double ms : event.measured_ms)
         left_out_ms += ms;
       ++left_out;
@@ -268,6 +296,18 @@ class Reader {
                       "{:.3f} ms in all steps together",
                       left_out, iterations, left_out_ms));
     }
+  }
+
+  // Events of two steps may have had the same place in theirs.
+  void number_events() {
+    std::vector<Event*> in_order;
+    for (Event& event : profile_.events)
+      in_order.push_back(&event);
+    std::stable_sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
+      return a->start_index < b->start_index;
+    });
+    for (std::size_t i = 0; i < in_order.size(); ++i)
+      in_order[i]->start_index = in_order[i]->end_index = static_cast<std::int64_t>(i);
   }
 
   void warn_of_what_is_missing(const std::vector<Step>& steps) {
@@ -304,6 +344,8 @@ class Reader {
   Places places_;
   Profile profile_;
   std::map<Key, std::size_t> event_of_key_;
+  std::vector<std::optional<std::size_t>> event_of_work_;   // before events were left out
+  std::vector<std::optional<std::size_t>> place_of_event_;  // in the profile; empty: left out
 };
 
 }  // namespace
@@ -321,6 +363,12 @@ bool recognises(std::string_view beginning) {
 
 Profile read(std::string text, const std::string& label, Wanted /*wanted*/) {
   return Reader(std::move(text), label).read();
+}
+
+TracedWorks find_works(std::string text, const std::string& label) {
+  Reader reader(std::move(text), label);
+  static_cast<void>(reader.read());
+  return reader.works();
 }
 
 }  // namespace inline_prof::read::torch_trace

@@ -36,12 +36,14 @@ struct HostEvent {
   std::uint32_t thread = 0;
   std::int64_t sequence = -1;       // autograd's number of the operator's node; -1 if it has none
   std::int64_t forward_thread = 0;  // of the forward pass; 0 for an operator that is part of it
+  std::int64_t external_id = -1;    // by which newer traces name the operator of a kernel
   std::string_view args;            // as written, inside the trace's text; empty if it has none
 };
 
 // A call of the runtime or the driver.
 struct HostCall {
   double start_us = 0;
+  double end_us = 0;
   std::uint32_t name = 0;
   std::uint32_t thread = 0;
 };
@@ -57,6 +59,7 @@ struct GpuWork {
   std::int32_t device = 0;
   std::int64_t stream = 0;
   std::int64_t correlation = -1;  // equal for a launch and what it started
+  std::int64_t external_id = -1;  // of the operator, in older traces a copy of `correlation`
   std::int64_t bytes = 0;         // of a copy or fill
   std::string_view args;
 };

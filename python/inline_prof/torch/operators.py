@@ -1,9 +1,12 @@
 """The bytes that ATen's operators read and write, as one table of operator classes.
 
 Most operators read every byte of their inputs once and write every byte of their outputs once.  An element repeated by a
-stride of 0 (expand) counts once, as does a tensor given twice.  The others have a row in `_ROWS`.  An operator without a row,
-and without PyTorch's tag for element-wise ones, is unknown: nothing is guessed.
+stride of 0 (expand) counts once, as does a tensor given twice.  The others have a class in operators.json and a rule here.
+An operator without a class, and without PyTorch's tag for element-wise ones, is unknown: nothing is guessed.
 """
+
+import json
+import os
 
 import torch
 from torch import Tensor
@@ -358,71 +361,61 @@ def _factors(call):
 
 _reduction, _elementwise, _copy = _all_once("reduction"), _all_once("elementwise"), _all_once("copy")
 
-# By the operator's name, without namespace, overload and the underscore of one that works in place.
-_ROWS = {}
+# By the classes of operators.json, which the reader of traces has, too.
+_RULES = {
+    "elementwise": _elementwise,
+    "comparison": _elementwise,
+    "dropout": _all_once("dropout"),
+    "copy": _copy,
+    "copy_into": _all_once("copy", but=("self",)),
+    "copy_in": _copy_in,
+    "filled_copy": _filled_copy,
+    "fill": _fills(),
+    "random": _fills("random"),
+    "random_choice": _all_once("random"),
+    "reduction": _reduction,
+    "scan": _all_once("scan"),
+    "softmax": _all_once("softmax", flops=5),
+    "softmax_backward": _all_once("softmax", flops=5),
+    "loss": _all_once("loss", flops=2),
+    "nll_loss": _nll_loss,
+    "nll_loss_backward": _nll_loss_backward,
+    "norm": _layer_norm,
+    "norm_backward": _norm_backward,
+    "group_norm": _all_once("norm", flops=8),
+    "batch_norm": _batch_norm,
+    "batch_norm_backward": _batch_norm_backward,
+    "index_select": _gathers(("index", "indices")),
+    "embedding": _gathers(("index", "indices")),
+    "gather": _gathers(("index", "indices")),
+    "index": _gathers(("index", "indices")),
+    "embedding_bag": _bags,
+    "embedding_backward": _embedding_backward,
+    "index_put": _index_put,
+    "scatter_add": _adds_where(("index",), ("source", "src")),
+    "scatter": _writes_where(("index",), ("source", "src")),
+    "sort": _sort,
+    "pooling": _all_once("pooling"),
+    "upsampling": _all_once("pooling"),
+    "pooling_backward": _all_once("pooling", but=("self",)),  # which only look at its shape
+    "fused_optimizer": _fused_step,
+    "attention": _attention,
+    "attention_backward": _attention,
+    "cudnn_convolution": _convolution,
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
+    "product": _product,
+    "product_with_bias": _product,
+}
 
 
-def _put(rule, *names):
-    for name in names:
-        _ROWS[name] = rule
+def _read_rows():
+    """Returns the rules by the operator's name, without namespace, overload and the underscore of one that works in place."""
+    with open(os.path.join(os.path.dirname(__file__), "operators.json"), encoding="utf-8") as file:
+        return {name: _RULES[kind] for kind, names in json.load(file).items() if kind in _RULES for name in names}
 
 
-_put(_elementwise, "_conj_physical", "masked_fill", "lerp", "addcmul", "addcdiv", "where", "_prelu_kernel",
-     "_prelu_kernel_backward", "glu", "glu_backward", "_amp_foreach_non_finite_check_and_unscale", "dropout_backward",
-     "bucketize", "tril", "triu", "isin", "_fused_dropout_backward")
-_put(_all_once("dropout"), "native_dropout", "native_dropout_backward", "_fused_dropout", "_masked_scale")
-_put(_copy, "clone", "_to_copy", "contiguous", "flip", "roll", "repeat", "cat", "_cat", "stack",
-     "pixel_shuffle", "pixel_unshuffle", "im2col", "col2im", "channel_shuffle", "_unsafe_view_copy", "repeat_interleave",
-     "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d",
-     "replication_pad3d", "split_with_sizes_copy", "split_copy", "as_strided_copy", "_chunk_cat", "_foreach_clone",
-     "chunk_cat", "_reshape_copy", "_mkldnn_reshape", "unfold_copy")
-_put(_all_once("copy", but=("self",)), "copy", "_foreach_copy")
-_put(_copy_in, "all_gather_copy_in")
-_put(_filled_copy, "slice_backward", "select_backward", "constant_pad_nd")
-_put(_fills(), "fill", "zero", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
-     "new_full", "eye", "arange", "linspace", "logspace", "scalar_tensor", "_foreach_zero", "tril_indices",
-     "triu_indices", "_efficientzerotensor", "empty", "empty_like")
-_put(_fills("random"), "normal", "uniform", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random",
-     "rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "random_from_to")
-_put(_all_once("random", but=()), "multinomial", "poisson")
-_put(_reduction, "sum", "mean", "prod", "amax", "amin", "aminmax", "max", "min", "argmax", "argmin", "any", "all", "std",
-     "var", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "nansum", "count_nonzero", "_foreach_norm",
-     "_foreach_max", "nanmedian", "median", "trace", "equal", "sum_to_size", "_is_all_true", "_is_any_true",
-     "_assert_async", "bincount", "histc")
-_put(_all_once("scan"), "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff")
-_put(_all_once("softmax", flops=5), "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data",
-     "_masked_softmax", "_masked_softmax_backward", "_safe_softmax")
-_put(_all_once("loss", flops=2), "mse_loss", "mse_loss_backward", "l1_loss", "smooth_l1_loss", "smooth_l1_loss_backward",
-     "huber_loss", "huber_loss_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
-     "binary_cross_entropy_with_logits", "soft_margin_loss", "soft_margin_loss_backward", "kl_div", "multi_margin_loss")
-_put(_nll_loss, "nll_loss_forward", "nll_loss2d_forward")
-_put(_nll_loss_backward, "nll_loss_backward", "nll_loss2d_backward")
-_put(_layer_norm, "native_layer_norm", "_fused_rms_norm")
-_put(_norm_backward, "native_layer_norm_backward", "_fused_rms_norm_backward")
-_put(_all_once("norm", flops=8), "native_group_norm")
-_put(_batch_norm, "native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update",
-     "batch_norm_with_update", "_native_batch_norm_legit_no_training", "_batch_norm_no_update")
-_put(_batch_norm_backward, "native_batch_norm_backward", "cudnn_batch_norm_backward", "batch_norm_backward")
-_put(_gathers(("index", "indices")), "index_select", "gather", "embedding", "index", "take", "_unsafe_index",
-     "masked_select")
-_put(_bags, "_embedding_bag", "_embedding_bag_forward_only")
-_put(_embedding_backward, "embedding_dense_backward", "_embedding_bag_backward", "_embedding_bag_dense_backward")
-_put(_index_put, "index_put", "_index_put_impl", "_unsafe_index_put")
-_put(_adds_where(("index",), ("source", "src")), "index_add", "scatter_add", "scatter_reduce", "index_reduce")
-_put(_writes_where(("index",), ("source", "src")), "scatter", "index_copy", "index_fill", "masked_scatter", "put")
-_put(_sort, "sort", "topk", "argsort", "kthvalue", "unique_dim", "msort")
-_put(_all_once("pooling", but=("self",)), "max_pool2d_with_indices_backward", "avg_pool2d_backward",
-     "_adaptive_avg_pool2d_backward")  # which only look at its shape
-_put(_all_once("pooling"), "max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d", "adaptive_max_pool2d",
-     "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bilinear2d", "upsample_bilinear2d_backward")
-_put(_fused_step, "_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad")
-_put(_attention, "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
-     "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_backward",
-     "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention_backward")
-_put(_convolution, "convolution", "cudnn_convolution", "_convolution", "cudnn_convolution_transpose")
-_put(_convolution_backward, "convolution_backward")
-_put(_product, "mm", "addmm", "bmm", "baddbmm", "_addmm_activation", "addmv", "mv", "dot", "addbmm")
-_put(_all_once("elementwise"), "_amp_update_scale")
+_ROWS = _read_rows()
 
 
 def _is_over_lists(name):

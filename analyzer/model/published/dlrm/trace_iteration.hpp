@@ -6,7 +6,7 @@
 #include "model/published/dlrm/lookup.hpp"
 #include "model/published/dlrm/product_table.hpp"
 #include "read/iteration_graph.hpp"
-#include "read/trace.hpp"
+#include "read/torch_trace/event_list.hpp"
 
 #include <cstddef>
 #include <limits>

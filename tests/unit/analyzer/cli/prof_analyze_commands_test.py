@@ -6,11 +6,13 @@ usage: prof_analyze_commands_test.py PROF_ANALYZE SOURCE_DIR
 
 import csv
 import fcntl
+import gzip
 import io
 import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -584,7 +586,7 @@ class OptionValues(Commands):
         return done.stderr
 
     def test_a_name_that_is_none_is_refused_with_those_there_are(self):
-        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, prometheus, "
+        self.assertIn("--format: expected one of table, json, csv, md, html, augmented, perfetto, prometheus, "
                       "tasks, original, found htm\n", self.refused(SMALL, "--format", "htm"))
         self.assertIn("--models: expected one of calibrated, roofline, found 7\n",
                       self.refused(SMALL, "--models", 7))
@@ -597,7 +599,7 @@ class OptionValues(Commands):
 
     def test_the_help_shows_names_alone(self):
         text = " ".join(run("--help").stdout.split())
-        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,tasks,original}",
+        self.assertIn("--format TEXT:{table,json,csv,md,html,augmented,perfetto,prometheus,tasks,original}",
                       text)
         self.assertNotIn("->", text)
 
@@ -716,6 +718,25 @@ class Formats(Commands):
                 thread.sort(key=lambda bar: bar["ts"])
                 for first, second in zip(thread, thread[1:]):
                     self.assertLess(first["ts"] + first["dur"], second["ts"] + 1e-6)
+
+    def test_augmented_is_the_trace_with_predictions(self):
+        file = SOURCE / "tests/data/real_traces/h100_bert_small.json.gz"
+        before = gzip.open(file).read().decode()
+        after = run(file, "--format", "augmented").stdout
+        works = [event for event in json.loads(after)["traceEvents"]
+                 if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+        self.assertEqual(len(works), 61)
+        for work in works:
+            args = work["args"]
+            self.assertAlmostEqual(args["ratio"], work["dur"] / args["predicted_us"])
+            self.assertTrue(args["predicted_lower_us"] < args["predicted_us"] < args["predicted_upper_us"])
+            self.assertIn(args["limit"], ("launch", "memory", "compute", "link"))
+        self.assertTrue(any("pad it to 30528" in work["args"].get("reason", "") for work in works))
+        self.assertEqual(re.sub(r', "predicted_us":[^}]*', "", after), before, "byte for byte")
+        for arguments in [[SMALL], [file, file]]:
+            done = run(*arguments, "--format", "augmented")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--format augmented: expected one trace of torch.profiler, found", done.stderr)
 
     def test_prometheus_reads_the_metrics(self):
         evil = profile(100, host_name='a"b\\c\nd')

@@ -3,6 +3,7 @@
 #include "complaint.hpp"
 #include "read/file_text.hpp"
 #include "read/gzip.hpp"
+#include "read/torch_trace/event_list.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -254,18 +255,133 @@ INSTANTIATE_TEST_SUITE_P(
             R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "float"], "Input Strides": [[8, 1], [0, 1]])",
             "elementwise_kernel",
             "memory class=elementwise elements=32 flops=32 read_bytes=160 write_bytes=128"},
+        OperatorCase{
+            "efficient_attention", "aten::_efficient_attention_forward",
+            R"("Input Dims": [[2, 7, 4, 64], [2, 9, 4, 64], [2, 9, 4, 64]], "Input type": ["float", "float", "float"], "Concrete Inputs": ["", "", "", "", "", "", "", "", "0.", "2"])",
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=9 pass=forward "
+            "q_len=7 type=f32"},
+        OperatorCase{
+            "flash_backward", "aten::_flash_attention_backward",
+            R"("Input Dims": [[2, 7, 4, 64], [2, 7, 4, 64], [2, 7, 4, 64]], "Input type": ["c10::Half", "c10::Half", "c10::Half"], "Concrete Inputs": ["", "", "", "", "", "", "", "", "7", "7", "0.", "True"])",
+            "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
+            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=7 pass=backward "
+            "q_len=7 type=f16"},
+        OperatorCase{
+            "rotary_embedding", "_C::rotary_embedding",
+            R"("Input Dims": [[5], [5, 128], [5, 64], [], [4096, 32], []], "Input type": ["long int", "c10::BFloat16", "c10::BFloat16", "Scalar", "c10::BFloat16", "Scalar"])",
+            "vllm::rotary_embedding_kernel<c10::BFloat16, true>",
+            "memory class=elementwise elements=960 flops=2880 read_bytes=2280 write_bytes=1920"},
+        OperatorCase{"index", "aten::index",
+                     R"("Input Dims": [[100, 8], [[5]]], "Input type": ["float", "TensorList"])",
+                     "index_elementwise_kernel<128, 4>",
+                     "memory class=gather elements=40 read_bytes=200 write_bytes=160"},
+        OperatorCase{"batch_norm", "aten::cudnn_batch_norm",
+                     R"("Input Dims": [[2, 3, 4, 4], [3]], "Input type": ["float", "float"])",
+                     "cudnn::bn_fw_tr_1C11_kernel_NCHW",
+                     "memory class=norm elements=96 flops=768 read_bytes=384 write_bytes=384"},
+        OperatorCase{"vector", "aten::mv",
+                     R"("Input Dims": [[16, 8], [8]], "Input type": ["float", "float"])",
+                     "gemv2T_kernel_val", "gemm a_type=f32 b_type=f32 c_type=f32 k=8 m=16 n=1"},
+        OperatorCase{
+            "compiled", "triton_poi_fused_add_relu_0",
+            R"("Input Dims": [[16, 8], [8], [16, 8], []], "Input type": ["float", "float", "float", "Scalar"])",
+            "triton_poi_fused_add_relu_0",
+            "memory class=fused elements=128 flops=128 read_bytes=544 write_bytes=512"},
+        OperatorCase{
+            "list_copy", "aten::_foreach_copy_",
+            R"("Input Dims": [[[4, 8], [2]], [[4, 8], [2]]], "Input type": ["TensorList", "TensorList"])",
+            "multi_tensor_apply_kernel<TensorListMetadata<2>, CopyFunctor<float, 2, 1, 1>>",
+            "memory class=copy elements=34 read_bytes=136 write_bytes=136"},
         OperatorCase{"sizes_not_recorded", "aten::cat",
                      R"("Input Dims": [[], []], "Input type": ["TensorList", "Scalar"])",
                      "CatArrayBatchedCopy<float>", "operator"}),
     [](const auto& each) { return each.param.what; });
 
-TEST(TorchTrace, ThatIsCutOffIsReadAsFarAsItGoes) {
+TEST(TorchTrace, ThatIsCutOffOrDamagedIsReadUpToThere) {
   const std::string whole = trace_of(steps({1, 2, 3}));
   const std::size_t third = whole.find("ProfilerStep#3");
-  const Profile profile = read_trace_text(whole.substr(0, third));
-  EXPECT_EQ(profile.iter_time_ms.size(), 2U);
-  EXPECT_NE(profile.warnings[0].find("the trace is cut off behind 10 events"), std::string::npos)
-      << profile.warnings[0];
+  const std::string warning = "the 10 events before are read";
+  std::string damaged = whole;
+  damaged[whole.rfind("{\"ph\"", third)] = '#';
+  const std::string unclosed = whole.substr(0, third) + R"("}")";
+  for (const std::string& text :
+       {whole.substr(0, third), whole.substr(0, third + 40), damaged, unclosed}) {
+    const Profile profile = read_trace_text(text);
+    EXPECT_EQ(profile.iter_time_ms.size(), 2U);
+    EXPECT_NE(profile.warnings[0].find(warning), std::string::npos) << profile.warnings[0];
+  }
+}
+
+TEST(TorchTrace, TimesThatNoClockGivesAreLeftOutAndCounted) {
+  auto events = steps({1, 2});
+  events.push_back(kernel("endless", 1300, 1e300, 99));
+  events.push_back(kernel("backwards", 1300, -1, 99));
+  events.push_back(kernel("late", 1e300, 1, 99));
+  const Profile profile = read_trace_text(trace_of(events));
+  EXPECT_EQ(profile.events.size(), 2U);
+  EXPECT_EQ(profile.warnings[0],
+            "3 events are left out: their start or duration is none that a clock gives");
+}
+
+TEST(TorchTrace, KernelsWithoutALaunchOnRecordNameTheirOperator) {
+  std::vector<std::string> events{
+      host("cpu_op", "aten::add", 20, 10, std::string(kAdd) + R"(, "External id": 77)"),
+      R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 40, "dur": 3,
+          "args": {"device": 0, "stream": 7, "External id": 77}})"};
+  EXPECT_EQ(read_trace_text(trace_of(events)).events.at(0).op->source, "aten::add");
+}
+
+TEST(TorchTrace, LaunchesOnAnEmptyStreamCameLate) {
+  const Profile profile = read_trace_text(trace_of({
+      host("cpu_op", "aten::add", 0, 100, kAdd),
+      launch(10, 1),
+      kernel("a", 12, 30, 1),
+      launch(20, 2),  // while a runs
+      kernel("b", 42, 5, 2),
+      host("cuda_runtime", "cudaStreamSynchronize", 43, 6, R"("correlation": 9)"),
+      launch(60, 3),
+      kernel("c", 63, 5, 3),
+  }));
+  EXPECT_EQ(profile.events[1].tight[0], Tight::kYes);
+  EXPECT_EQ(profile.events[2].tight[0], Tight::kNo);
+  EXPECT_DOUBLE_EQ(profile.events[2].after_wait_us[0], 11);
+}
+
+TEST(TorchTrace, WorksAreFoundInTheText) {
+  const std::string text = trace_of(steps({1, 2, 3}));
+  const torch_trace::TracedWorks found = torch_trace::find_works(text, "t.json");
+  EXPECT_EQ(found.text, text);
+  ASSERT_EQ(found.works.size(), 6U);
+  for (std::size_t i = 0; i < found.works.size(); ++i) {
+    EXPECT_EQ(text.substr(found.works[i].args_end - 1, 3), "]}}");
+    EXPECT_EQ(found.works[i].event, i % 2);
+    EXPECT_TRUE(found.works[i].has_args);
+  }
+  EXPECT_EQ(torch_trace::find_works(text.substr(0, text.find("ProfilerStep#3")), "t.json").text,
+            text.substr(0, text.find(",\n", found.works[3].args_end)) + "]}")
+      << "what is cut off ends as a trace does";
+}
+
+TEST(TorchTrace, AsAListHasAllEventsWithADuration) {
+  const Trace trace = parse_trace(R"({"schemaVersion": 1, "traceEvents": [
+    {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": 5.5, "dur": 3,
+     "args": {"Input Dims": [[64, 13], [], [[2], [3]]]}},
+    {"cat": "Operator", "name": "mm", "ts": 1, "dur": 1, "args": {"Input dims": [[8]]}},
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 6, "dur": 1,
+     "args": {"correlation": 3, "stream": 7, "block": [32, 4, 1]}}]})",
+                                  "t.json");
+  ASSERT_EQ(trace.events.size(), 3U);
+  const TraceEvent& op = trace.events[0];
+  EXPECT_EQ(op.kind, TraceKind::kOperator);
+  EXPECT_EQ(op.end_us(), 8.5);
+  EXPECT_EQ(op.inputs, (std::vector<Shape>{{64, 13}, {}, {}}));
+  EXPECT_EQ(op.shapes, "(((64, 13), (), ((2,), (3,))), ((-1,),))");
+  EXPECT_EQ(trace.events[1].shapes, "(((8,),), ((-1,),))");
+  EXPECT_EQ(trace.events[2].correlation, 3);
+  EXPECT_EQ(trace.events[2].block, (Shape{32, 4, 1}));
+  EXPECT_EQ(trace.events[2].thread, "stream 7");
 }
 
 TEST(TorchTrace, ThatCannotBeUsedIsRefusedWithAReason) {

@@ -1,7 +1,7 @@
 // Traces with few words.
 #pragma once
 
-#include "read/trace.hpp"
+#include "read/torch_trace/event_list.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,7 @@
-// A trace of PyTorch's profiler (Kineto) or another writer of Chrome's trace format, as far as the
-// iteration models need it.
+// A trace as a plain list of its events, for models that make a tree of them.
 #pragma once
 
-#include "read/input_error.hpp"
-
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,11 +39,10 @@ struct TraceEvent {
 struct Trace {
   std::string label;               // the file, for complaints
   std::vector<TraceEvent> events;  // those with a duration, in the order of the file
+  std::vector<std::string> warnings;
 };
 
-// A list of events, or an object with such a list as "traceEvents".
-// Throws InputError: no JSON, an event without name or start, a number that is none.
-[[nodiscard]] Trace parse_trace(std::string_view text, const std::string& label);
-[[nodiscard]] Trace read_trace(const std::filesystem::path& file);
+// Throws InputError.
+[[nodiscard]] Trace parse_trace(std::string text, const std::string& label);
 
 }  // namespace inline_prof::read
