@@ -1,6 +1,7 @@
 #include "model/known_by_name.hpp"
 
 #include "model/families/kernel_family.hpp"
+#include "read/torch_trace/operations.hpp"
 
 #include <fmt/format.h>
 
@@ -12,18 +13,6 @@
 
 namespace inline_prof::model {
 namespace {
-
-struct TypeWord {
-  std::string_view word;
-  std::int64_t bytes;
-};
-
-// The first that fits.
-constexpr std::array kTypeWords{
-    TypeWord{"BFloat16", 2}, TypeWord{"bfloat16", 2}, TypeWord{"Half", 2},
-    TypeWord{"half", 2},     TypeWord{"double", 8},   TypeWord{"float", 4},
-    TypeWord{"long", 8},     TypeWord{"int", 4},      TypeWord{"bool", 1},
-};
 
 constexpr std::int64_t kMostOfABlock = 4096;  // threads, or work of a thread
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 36;
@@ -107,12 +96,9 @@ std::optional<KnownByName> known_by_name(std::string_view name, const read::Laun
       !functor.empty() && family->block != BlockElements::kUnknown)
     known.operation.append(" ").append(functor);
   known.operands = operands_of(arguments);
-  const auto* const type = std::find_if(
-      kTypeWords.begin(), kTypeWords.end(),
-      [&](const auto& each) { return arguments.find(each.word) != std::string_view::npos; });
-  if (type != kTypeWords.end()) {
-    known.element_bytes = type->bytes;
-  } else if (family->block == BlockElements::kVectors && !numbers.empty() && numbers[0] > 0) {
+  known.element_bytes = read::torch_trace::element_bytes_of_kernel(arguments);
+  if (known.element_bytes == 0 && family->block == BlockElements::kVectors && !numbers.empty() &&
+      numbers[0] > 0) {
     known.element_bytes = 16 / numbers[0];  // vectors of 16 bytes
   }
   const std::int64_t blocks = product(launch.grid, kMostBlocks);

@@ -1,5 +1,5 @@
 // Operations that another kernel would do in less time, though the one that ran is as fast as such
-// kernels are: what an aligned, contiguous or newer one would take.
+// kernels are: what an aligned, contiguous or newer one would take, or one in place of several.
 #pragma once
 
 #include "join/rows/row.hpp"
@@ -16,7 +16,7 @@ struct Improvement {
   std::string layers;     // with * where they are numbered: "Block_*/Linear_*"
   std::string operation;  // the operator, else the event
   std::string remedy;
-  std::size_t rows = 0;  // of each device
+  std::size_t rows = 0;  // of each device, or runs of rows
   double measured_us = 0;
   double attainable_us = 0;
 

@@ -101,6 +101,10 @@ std::string padding_of(const read::Op& op) {
 
 std::string remedy_of(const KernelFamily& family, const read::Op& op) {
   if (family.name.starts_with("product_align")) return padding_of(op);
+  if (family.name == "strided" && op.get<std::string>("class") == "copy") {
+    return "a copy into another layout: let its reader take the tensor as it is, or fuse the copy "
+           "(torch.compile)";
+  }
   return std::string(family.remedy);
 }
 

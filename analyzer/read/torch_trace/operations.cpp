@@ -20,51 +20,55 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 
 struct TypeWord {
-  std::string_view recorded;
-  std::string_view name;  // as in prof.json; empty for a type that it has no word for
-  std::int64_t bytes;
+  std::string_view recorded;  // without "c10::", in small letters
+  std::string_view name;      // as in prof.json; empty for a type that it has no word for
+  std::int64_t bytes = 0;     // of such a type
 };
 
-// As the profiler writes c10::ScalarType, in its newer and older words.
-constexpr std::array kTypes{
-    TypeWord{"c10::BFloat16", "bf16", 2},
-    TypeWord{"BFloat16", "bf16", 2},
-    TypeWord{"c10::Half", "f16", 2},
-    TypeWord{"Half", "f16", 2},
-    TypeWord{"float", "f32", 4},
-    TypeWord{"Float", "f32", 4},
-    TypeWord{"double", "f64", 8},
-    TypeWord{"Double", "f64", 8},
-    TypeWord{"c10::Float8_e4m3fn", "f8e4m3", 1},
-    TypeWord{"Float8_e4m3fn", "f8e4m3", 1},
-    TypeWord{"c10::Float8_e5m2", "f8e5m2", 1},
-    TypeWord{"Float8_e5m2", "f8e5m2", 1},
-    TypeWord{"int", "i32", 4},
-    TypeWord{"Int", "i32", 4},
-    TypeWord{"long int", "i64", 8},
-    TypeWord{"long", "i64", 8},
-    TypeWord{"Long", "i64", 8},
-    TypeWord{"signed char", "i8", 1},
-    TypeWord{"unsigned char", "", 1},
-    TypeWord{"bool", "", 1},
-    TypeWord{"short", "", 2},
-    TypeWord{"Byte", "", 1},
-    TypeWord{"Bool", "", 1},
-    TypeWord{"Char", "i8", 1},
-    TypeWord{"c10::complex<float>", "", 8},
-    TypeWord{"c10::complex<double>", "", 16},
-};
+// c10::ScalarType as the profiler writes it, as a C++ type or by its name.
+constexpr std::array<TypeWord, 19> kTypes{{{"bfloat16", "bf16"},
+                                           {"half", "f16"},
+                                           {"float", "f32"},
+                                           {"double", "f64"},
+                                           {"float8_e4m3fn", "f8e4m3"},
+                                           {"float8_e5m2", "f8e5m2"},
+                                           {"int", "i32"},
+                                           {"long int", "i64"},
+                                           {"long", "i64"},
+                                           {"signed char", "i8"},
+                                           {"char", "i8"},
+                                           {"unsigned char", "", 1},
+                                           {"byte", "", 1},
+                                           {"bool", "", 1},
+                                           {"short", "", 2},
+                                           {"short int", "", 2},
+                                           {"complex<float>", "", 8},
+                                           {"complex<double>", "", 16},
+                                           {"float8_e8m0fnu", "", 1}}};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
 
 const TypeWord* type_of(std::string_view recorded) {
-  const auto* const it = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeWord& type) {
-    return type.recorded == recorded;
-  });
+  if (recorded.starts_with("c10::")) recorded.remove_prefix(5);
+  const std::string word = lower(recorded);
+  const auto* const it = std::find_if(kTypes.begin(), kTypes.end(),
+                                      [&](const TypeWord& type) { return type.recorded == word; });
   return it == kTypes.end() ? nullptr : it;
+}
+
+std::int64_t type_bytes(const TypeWord& type) {
+  const auto bytes = number_type_bytes(type.name);
+  return bytes ? static_cast<std::int64_t>(*bytes) : type.bytes;
 }
 
 std::int64_t element_bytes(const Argument& argument) {
   const TypeWord* const type = type_of(argument.type);
-  return type == nullptr ? 0 : type->bytes;
+  return type == nullptr ? 0 : type_bytes(*type);
 }
 
 std::int64_t elements_in(const Sizes& sizes) {
@@ -97,22 +101,6 @@ std::int64_t distinct_elements(const Argument& argument) {
 
 std::int64_t bytes(const Argument& argument) {
   return distinct_elements(argument) * element_bytes(argument);
-}
-
-// Lists of tensors are recorded without their type; the kernels that take them name it.
-std::int64_t element_bytes_of(std::string_view kernel) {
-  constexpr std::string_view opaque = "OpaqueType<";
-  if (const std::size_t at = kernel.find(opaque); at != std::string_view::npos) {
-    std::int64_t size = 0;
-    const char* const digits = kernel.data() + at + opaque.size();
-    std::from_chars(digits, kernel.data() + kernel.size(), size);
-    return size;
-  }
-  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> words{
-      {{"BFloat16", 2}, {"Half", 2}, {"double", 8}, {"float", 4}, {"long", 8}, {"int", 4}}};
-  for (const auto& [word, size] : words)
-    if (kernel.find(word) != std::string_view::npos) return size;
-  return 0;
 }
 
 // Sizes of what an element-wise operator of these tensors writes.
@@ -183,7 +171,7 @@ class Call {
   [[nodiscard]] const std::vector<const Argument*>& tensors() const { return tensors_; }
   [[nodiscard]] std::int64_t bytes_of(const Argument& argument) const {
     const std::int64_t size =
-        argument.type == "TensorList" ? element_bytes_of(kernel_) : element_bytes(argument);
+        argument.type == "TensorList" ? element_bytes_of_kernel(kernel_) : element_bytes(argument);
     return distinct_elements(argument) * size;
   }
   // Null where the argument is no tensor.
@@ -477,7 +465,7 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
     return {};
   if (call.launches({"splitKreduce", "splitK_reduce"})) {
     const std::int64_t out = left[left.size() - 2] * right.back() * 4;
-    return memory("reduction", 2 * out, out / 4 * type_a->bytes);
+    return memory("reduction", 2 * out, out / 4 * type_bytes(*type_a));
   }
   if (!is_product_kernel(call)) return {};
   Op op;
@@ -593,21 +581,21 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
     const std::int64_t reach = (dilation.size() == 2 ? dilation[i] : 1) * (w[2 + i] - 1) + 1;
     return stride[i] < 1 ? 0 : (x[2 + i] + 2 * pad[i] - reach) / stride[i] + 1;
   };
-  const std::int64_t out = x[0] * w[0] * side(0) * side(1) * type->bytes;
+  const std::int64_t size = type_bytes(*type);
+  const std::int64_t out = x[0] * w[0] * side(0) * side(1) * size;
   if (call.launches({"nchwToNhwc", "nchwAddPaddingToNhwc"})) {
     // The image or the filter: the grid's depth is the number of images, or of filters.  Channels
     // are filled up to a vector of 16 bytes.
     const Argument& moved = call.grid_depth() == w[0] && w[0] != x[0] ? *filter : *image;
-    const std::int64_t channels = moved.sizes.front()[1], vector = 16 / type->bytes;
+    const std::int64_t channels = moved.sizes.front()[1], vector = 16 / size;
     const std::int64_t padded =
         elements(moved) / channels * ((channels + vector - 1) / vector * vector);
-    return memory("copy", bytes(moved), padded * type->bytes, 0, padded);
+    return memory("copy", bytes(moved), padded * size, 0, padded);
   }
   if (call.launches({"nhwcToNchw", "nhwcAddPaddingToNchw"}))
-    return memory("copy", out, out, 0, out / type->bytes);
-  if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / type->bytes);
-  if (call.launches({"reduce_kernel"}))
-    return memory("reduction", out, w[0] * type->bytes, out / type->bytes);
+    return memory("copy", out, out, 0, out / size);
+  if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / size);
+  if (call.launches({"reduce_kernel"})) return memory("reduction", out, w[0] * size, out / size);
   Op op;
   op.kind = op_kind_name(OpKind::kConv);
   op.attributes = {{"n", x[0]},
@@ -810,14 +798,28 @@ std::string text_in(simdjson::ondemand::value value) {
   return std::string(std::string_view(value.raw_json_token()));
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 }  // namespace
+
+std::int64_t element_bytes_of_kernel(std::string_view name) {
+  constexpr std::string_view opaque = "OpaqueType<";
+  if (const std::size_t at = name.find(opaque); at != std::string_view::npos) {
+    std::int64_t size = 0;
+    std::from_chars(name.data() + at + opaque.size(), name.data() + name.size(), size);
+    return size;
+  }
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 9> words{{{"BFloat16", 2},
+                                                                                   {"bfloat16", 2},
+                                                                                   {"Half", 2},
+                                                                                   {"half", 2},
+                                                                                   {"double", 8},
+                                                                                   {"float", 4},
+                                                                                   {"long", 8},
+                                                                                   {"int", 4},
+                                                                                   {"bool", 1}}};
+  for (const auto& [word, size] : words)
+    if (name.find(word) != std::string_view::npos) return size;
+  return 0;
+}
 
 bool Argument::is_tensor() const {
   if (type == "TensorList") return !sizes.empty() && !(sizes.size() == 1 && sizes.front().empty());
@@ -921,7 +923,7 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
   }
   op.kind = op_kind_name(OpKind::kCollective);
   op.attributes = {
-      {"op", std::string(known->second)}, {"count", count}, {"bytes", count * type->bytes}};
+      {"op", std::string(known->second)}, {"count", count}, {"bytes", count * type_bytes(*type)}};
   if (ranks < 1) ranks = world_size.value_or(-1);
   if (ranks >= 1) op.attributes.emplace_back("ranks", ranks);
   if (!type->name.empty()) op.attributes.emplace_back("type", std::string(type->name));

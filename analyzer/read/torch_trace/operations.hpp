@@ -30,6 +30,9 @@ struct OperatorCall {
 // Members that are not there leave their part empty.
 [[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
 
+// Bytes of the numbers that a kernel works on, by the types in its name; 0 if it has none.
+[[nodiscard]] std::int64_t element_bytes_of_kernel(std::string_view name);
+
 // Returns what the kernel computes, as a kind and attributes (docs/operations.md).  Of kind
 // "operator" where the operator is not known, or its sizes were not recorded; empty without an
 // operator.

@@ -48,6 +48,38 @@ TEST(CouldBeFaster, CallsOfAnIterationCount) {
   EXPECT_DOUBLE_EQ(find_improvements({row}).front().saved_us(), 18);
 }
 
+Row elementwise(const std::string& layer, std::int64_t index, double measured_us,
+                const std::string& operation = "") {
+  Row row = improvable(layer, measured_us, measured_us / 2);
+  row.source = operation.empty() ? "aten::op_" + std::to_string(index) : operation;
+  row.kernel_name = std::string("void at::native::elementwise_kernel<128, 4, f>");
+  row.start_index = row.end_index = index;
+  return row;
+}
+
+TEST(CouldBeFaster, ElementwiseKernelsInARowCouldBeOne) {
+  Row product = elementwise("Norm_0", 3, 50);
+  product.kernel_name = std::string("nvjet_tst_64x64");
+  product.remedy = std::string();
+  const auto found = find_improvements(
+      {elementwise("Norm_0", 2, 10), elementwise("Norm_0", 0, 4), elementwise("Norm_0", 1, 6),
+       product, elementwise("Norm_0", 4, 3), elementwise("Norm_0", 5, 3),
+       elementwise("Norm_1", 6, 8), elementwise("Norm_1", 7, 8), elementwise("Norm_1", 8, 8)});
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].operation, "3 element-wise kernels in a row");
+  EXPECT_EQ(found[0].layers, "Norm_*");
+  EXPECT_EQ(found[0].rows, 2U);
+  EXPECT_DOUBLE_EQ(found[0].measured_us, 20 + 24);
+  EXPECT_DOUBLE_EQ(found[0].attainable_us, 5 + 4) << "each as long as the longest could be";
+  EXPECT_EQ(found[1].operation, "aten::op_4") << "two in a row stand for themselves";
+
+  // A rotation of query and key: two tensors, each read and written once.
+  std::vector<Row> rotary;
+  for (const char* const each : {"mul", "neg", "mul", "add", "mul", "neg", "mul", "add"})
+    rotary.push_back(elementwise("a", static_cast<std::int64_t>(rotary.size()), 10, each));
+  EXPECT_DOUBLE_EQ(find_improvements(rotary).front().attainable_us, 2 * 5);
+}
+
 TEST(CouldBeFaster, SmallDifferencesAndUnknownsAreNone) {
   Row without_remedy = improvable("a", 10, 4);
   without_remedy.remedy = std::string();
@@ -57,6 +89,8 @@ TEST(CouldBeFaster, SmallDifferencesAndUnknownsAreNone) {
   region.is_region = true;
   EXPECT_TRUE(
       find_improvements({improvable("a", 10, 9), without_remedy, not_measured, region}).empty());
+  EXPECT_EQ(find_improvements({improvable("a", 10, 4), improvable("b", 1e6, 4)}).size(), 1U)
+      << "0.0006 % of all";
 }
 
 }  // namespace

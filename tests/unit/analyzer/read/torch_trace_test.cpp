@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -304,7 +305,7 @@ TEST(TorchTrace, ThatIsCutOffOrDamagedIsReadUpToThere) {
   const std::string warning = "the 10 events before are read";
   std::string damaged = whole;
   damaged[whole.rfind("{\"ph\"", third)] = '#';
-  const std::string unclosed = whole.substr(0, third) + R"("}")";
+  const std::string unclosed = whole.substr(0, third) + "}";
   for (const std::string& text :
        {whole.substr(0, third), whole.substr(0, third + 40), damaged, unclosed}) {
     const Profile profile = read_trace_text(text);
@@ -396,6 +397,34 @@ TEST(TorchTrace, ThatCannotBeUsedIsRefusedWithAReason) {
             "models");
   EXPECT_NE(refusal_of_trace(R"({"traceEvents": [nonsense)").find("expected the JSON of a trace"),
             std::string::npos);
+}
+
+// A step that PyTorch's profiler recorded on the CPU, with kernels put in
+// (tests/data/torch_cpu/make.py).
+TEST(TorchTrace, BackwardKernelsOfARecordedStepHaveTheirModules) {
+  const std::filesystem::path file =
+      std::filesystem::path(INLINE_PROF_TEST_DATA) / "torch_cpu/modules_and_backward.json.gz";
+  std::string text = gunzip(read_text(file), file.string(), kMaxFileBytes);
+  std::string without_arrows = text;
+  for (std::size_t at = 0; (at = without_arrows.find("\"fwdbwd\"", at)) != std::string::npos; ++at)
+    without_arrows.replace(at, 8, "\"arrows\"");
+  for (const std::string& each : {text, without_arrows}) {
+    const Profile profile = read_trace_text(each);
+    EXPECT_EQ(profile.iter_time_ms.size(), 2U);
+    std::map<std::string, std::string> kernels_of;  // by layer, their first words
+    for (const Event& event : profile.events) {
+      EXPECT_EQ(event.measured_ms.size(), 2U) << event.name;
+      kernels_of[event.layer] += event.name.substr(0, event.name.find_first_of("_<")) + " ";
+    }
+    EXPECT_EQ(kernels_of["Block_1/Linear_2"], "cutlass ");
+    EXPECT_EQ(kernels_of["Block_1/Linear_2.backward"], "ampere ampere reduce ")
+        << "gradients of the input, the weights and the bias";
+    EXPECT_EQ(kernels_of["Block_0/LayerNorm_0.backward"], "layer ");
+    EXPECT_EQ(kernels_of["Block_0"], "vectorized ") << "gelu, which is no module";
+    EXPECT_EQ(kernels_of["Block_0.backward"], "vectorized ");
+    EXPECT_EQ(kernels_of["Linear_4.backward"], "ampere ampere reduce ");
+    EXPECT_EQ(kernels_of["Optimizer.step#SGD.step"], "multi ");
+  }
 }
 
 struct RealTrace {
