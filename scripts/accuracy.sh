@@ -4,8 +4,9 @@
 #
 #   scripts/accuracy.sh PROF_MODEL DATA [PART...]
 #
-# PART: of products, transfers, peers, elementwise, collectives, linear, convolutions; all of them if
-#   none is given.  peers needs a python3 with the package nvidia-matmul-heuristics (docs/models/nvmmh.md).
+# PART: of traces, products, transfers, peers, elementwise, collectives, linear, convolutions; all of them if
+#   none is given.  traces needs nothing of DATA, but prof-analyze beside PROF_MODEL.  peers needs a
+#   python3 with the package nvidia-matmul-heuristics (docs/models/nvmmh.md).
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
 # DATA        the folder that scripts/make_params.sh takes, and in it
 #   nccl_tests_h100/h100_1node_4gpu.log
@@ -18,20 +19,22 @@
 #   max(2 m n k / peak / 0.78, bytes / bandwidth / 0.92, 2 us)
 set -euo pipefail
 
-parts=(products transfers peers elementwise collectives linear convolutions)
+parts=(traces products transfers peers elementwise collectives linear convolutions)
 is_known() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 is_right=$(($# >= 2))
 for part in "${@:3}"; do
   is_known "$part" || is_right=0
 done
 if [[ $is_right -eq 0 ]]; then
-  sed -n '2,19p' "$0" | cut -c3- >&2
+  sed -n '2,20p' "$0" | cut -c3- >&2
   exit 2
 fi
 [[ $# -eq 2 ]] || parts=("${@:3}")
 prof_model=$(realpath "$1")
 data=$(realpath "$2")
 params=$(realpath "$(dirname "$0")/../analyzer/model/params")
+machines=$params/../machines
+traces=$(realpath "$(dirname "$0")/../tests/data/real_traces")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -81,6 +84,39 @@ longest() {  # the time that SHARE of the rows do not exceed
 }
 # A quarter of the rows, spread over the file, which is sorted by shape.
 random='(NR * 7919) % 1000 < 250'
+
+if is_known traces; then
+  # Rows that have an operation, copies and collectives without a model apart.  The roofline is the
+  # program's own, the data sheet the same without what is reached of it, and without a least time.
+  echo "kernels of real steps, by time"
+  for trace in "$traces"/*.json.gz; do
+    python3 - "$(dirname "$prof_model")/prof-analyze" "$machines" "$trace" << 'END'
+import json, os, subprocess, sys
+program, machines, trace = sys.argv[1:]
+def rows(*options):
+    report = json.loads(subprocess.run([program, trace, "--format", "json", *options], stdout=subprocess.PIPE, check=True).stdout)
+    return report["machine"], [row for row in report["rows"] if row["corrected_us"]]
+def known(rows):
+    return [row for row in rows if row["predicted_us"]]
+def summary(rows):
+    measured = sum(row["corrected_us"] for row in rows)
+    return "sum %.2f  error %3.0f %%" % (sum(row["predicted_us"] for row in rows) / measured, 100 / measured * sum(
+        abs(row["predicted_us"] - row["corrected_us"]) for row in rows))
+machine, ours = rows()
+sheet = json.load(open(os.path.join(machines, machine + ".json")))
+sheet.update(achievable_fraction={"gemm": 1, "memory": 1}, launch_floor_us=0.001)
+json.dump(sheet, open("sheet.json", "w"))
+time = lambda rows: sum(row["corrected_us"] for row in rows) or 1
+fitted = [row for row in known(ours) if row["predicted_ci90_us"]]
+inside = [row for row in fitted if row["predicted_ci90_us"][0] <= row["corrected_us"] <= row["predicted_ci90_us"][1]]
+print("%-22s %9.3f ms  predicted %3.0f %%, with an interval %3.0f %%  %s  inside %3.0f %%  roofline %s  data sheet %s" % (
+    os.path.basename(trace)[:-len(".json.gz")], time(ours) / 1e3, 100 * time(known(ours)) / time(ours),
+    100 * time(fitted) / time(ours), summary(fitted), 100 * time(inside) / time(fitted),
+    summary(known(rows("--models", "roofline")[1])),
+    summary(known(rows("--models", "roofline", "--machine", "./sheet.json")[1]))))
+END
+  done
+fi
 
 if is_known products; then
   echo "matrix products, every row fitted that is not held out"

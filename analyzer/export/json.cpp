@@ -54,6 +54,13 @@ Json rank_waits_json(const join::Analysis& analysis) {
   return json;
 }
 
+Json kernel_sum_json(const join::KernelSum& sum) {
+  return {{"rows", sum.rows},
+          {"measured_us", sum.measured_us},
+          {"predicted_us", sum.predicted_us},
+          {"error_us", sum.error_us}};
+}
+
 void add_errors(Json& json, const std::optional<join::Errors>& errors) {
   json["mape"] = errors ? Json(errors->mape) : Json();
   json["gmae"] = errors ? Json(errors->gmae) : Json();
@@ -251,6 +258,10 @@ std::string json_report(const join::Analysis& analysis) {
   json["predicted_part"] = analysis.predicted_path_us ? Json(analysis.predicted_part) : Json();
   json["longest_path_reason"] = or_null(analysis.longest_path_reason);
   add_errors(json, analysis.errors);
+  json["calibrated"] = kernel_sum_json(analysis.calibrated);
+  json["calibrated"]["predicted_ci90_us"] =
+      analysis.calibrated.rows > 0 ? or_null(std::optional(analysis.calibrated.ci90_us)) : Json();
+  json["bounds"] = kernel_sum_json(analysis.bounds);
   json["uncorrected"] = Json::object();
   add_errors(json["uncorrected"], analysis.uncorrected_errors);
   json["vendor"] = vendor_json(analysis);

@@ -20,12 +20,23 @@
 
 namespace inline_prof::join {
 
+// What one kernel after the other takes, as means over devices: idle time is no part of it.
+struct KernelSum {
+  std::size_t rows = 0;
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+  double error_us = 0.0;  // sum of |predicted - measured|
+  Interval ci90_us;       // of predicted_us
+};
+
 // How far the predictions of all rows are off.
 struct PredictionErrors {
   std::size_t samples = 0;
   std::size_t outliers = 0;    // of `samples`, see Spread
   double event_bias_us = 0.0;  // median over the measured rows
   std::optional<Errors> errors;
+  KernelSum calibrated;  // the rows whose prediction has an interval
+  KernelSum bounds;      // the others: less time than this they cannot take; without an interval
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
   std::string vendor;                        // who made the estimates; empty: none
   std::optional<Errors> vendor_errors;       // of them, and ours on the same rows

@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -103,6 +106,43 @@ std::vector<std::vector<double>> samples_of(const std::vector<Row>& rows,
   return all_us;
 }
 
+// Rows of one model are wrong together, those of several models independently of each other.
+void add_kernel_sums(const std::vector<Row>& rows, PredictionErrors& found) {
+  std::set<DeviceKey> devices;
+  std::map<std::string, Interval> distances_us;  // to the ends of the intervals, by model
+  for (const Row& row : rows) {
+    devices.insert(device_of(row));
+    if (!row.predicted_us || row.is_sum_of_children || row.is_region || !row.in_iteration_us ||
+        !row.corrected_us || *row.corrected_us <= 0) {
+      continue;
+    }
+    KernelSum& sum = row.predicted_ci90_us ? found.calibrated : found.bounds;
+    const double calls = *row.in_iteration_us / *row.corrected_us;
+    sum.rows += 1;
+    sum.measured_us += calls * *row.working_us();
+    sum.predicted_us += calls * *row.predicted_us;
+    sum.error_us += calls * std::abs(*row.predicted_us - *row.working_us());
+    if (!row.predicted_ci90_us) continue;
+    Interval& distance_us = distances_us[row.model.str()];
+    distance_us.lower += calls * (*row.predicted_us - row.predicted_ci90_us->lower);
+    distance_us.upper += calls * (row.predicted_ci90_us->upper - *row.predicted_us);
+  }
+  const double per_device = 1.0 / std::max(1.0, static_cast<double>(devices.size()));
+  for (KernelSum* const sum : {&found.calibrated, &found.bounds}) {
+    sum->measured_us *= per_device;
+    sum->predicted_us *= per_device;
+    sum->error_us *= per_device;
+  }
+  Interval squares;
+  for (const auto& [model, distance_us] : distances_us) {
+    squares.lower += distance_us.lower * distance_us.lower;
+    squares.upper += distance_us.upper * distance_us.upper;
+  }
+  const double predicted_us = found.calibrated.predicted_us;
+  found.calibrated.ci90_us = {predicted_us - per_device * std::sqrt(squares.lower),
+                              predicted_us + per_device * std::sqrt(squares.upper)};
+}
+
 PredictionErrors errors_of(const std::vector<Row>& rows, const Peer* peer) {
   PredictionErrors found;
   std::vector<double> biases_us;
@@ -129,6 +169,7 @@ PredictionErrors errors_of(const std::vector<Row>& rows, const Peer* peer) {
   }
   if (!biases_us.empty()) found.event_bias_us = median(std::move(biases_us));
   found.errors = prediction_errors(pairs);
+  add_kernel_sums(rows, found);
   found.uncorrected_errors = prediction_errors(uncorrected_pairs);
   if (peer != nullptr) {
     found.vendor = peer->name();

@@ -56,6 +56,9 @@ std::optional<Prediction> Predictor::predict_with(const ModelEntry& entry,
 }
 
 const Families& Predictor::families_of(const read::Machine& machine) const {
+  if (own_) {
+    if (const auto own = own_->find(machine.id); own != own_->end()) return own->second;
+  }
   if (const auto known = families_.find(machine.id); known != families_.end()) return known->second;
   return families_.emplace(machine.id, Families(shipped_families(machine), machine)).first->second;
 }

@@ -9,15 +9,21 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace inline_prof::model {
+
+// Families that a user has fitted, by machine.
+using OwnFamilies = std::map<std::string, Families>;
 
 class Predictor {
  public:
   // kCalibrated: the models of the registry that answer the operation's kind, with the shipped
   // parameters of the machine or, with wider intervals, of one like it; the roofline where they
   // have no answer.  Where the kernel's name tells its family, what such a kernel takes.
-  explicit Predictor(Models models) : chosen_(models) {}
+  // `own` take the place of the shipped families; null: none.
+  explicit Predictor(Models models, std::shared_ptr<const OwnFamilies> own = nullptr)
+      : chosen_(models), own_(std::move(own)) {}
 
   [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
                                 const LaunchedKernel& kernel = {}) const;
@@ -35,6 +41,7 @@ class Predictor {
                                        const read::Machine& machine) const;
 
   Models chosen_;
+  std::shared_ptr<const OwnFamilies> own_;
   // The models asked for so far, by model, machine and key.
   mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::unique_ptr<Model>>
       models_;

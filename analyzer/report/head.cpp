@@ -173,6 +173,28 @@ std::string describe_errors(const join::Errors& errors) {
                      errors.rows, errors.rows == 1 ? "" : "s");
 }
 
+// Sums weigh a kernel by its time, which the errors of rows do not; of a trace, which has every
+// kernel, they are the whole.  Bounds stand apart.
+void add_kernels(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  const join::KernelSum& calibrated = analysis.calibrated;
+  const join::KernelSum& bounds = analysis.bounds;
+  const bool are_traces = std::ranges::none_of(analysis.runs, [](const join::Run& run) {
+    return run.profile.capabilities.has_event_pair_bias;
+  });
+  if (!are_traces || calibrated.rows == 0 || calibrated.measured_us <= 0) return;
+  std::string text = fmt::format(
+      "{:.3f} ms measured, {:.3f} ms ({:.3f} to {:.3f}) predicted, error {:.1f} % by time",
+      calibrated.measured_us * 1e-3, calibrated.predicted_us * 1e-3,
+      calibrated.ci90_us.lower * 1e-3, calibrated.ci90_us.upper * 1e-3,
+      100 * calibrated.error_us / calibrated.measured_us);
+  if (bounds.rows > 0) {
+    text += fmt::format("; {} row{} with a bound alone: {:.3f} ms measured, {:.3f} ms at least",
+                        bounds.rows, bounds.rows == 1 ? "" : "s", bounds.measured_us * 1e-3,
+                        bounds.predicted_us * 1e-3);
+  }
+  lines.push_back({"kernels", text});
+}
+
 void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   if (!analysis.errors) {
     lines.push_back({"prediction", "no row has both a time above 0 and a prediction"});
@@ -184,6 +206,7 @@ void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   std::string text = describe_errors(*analysis.errors);
   if (upper_bounds > 0) text += fmt::format(", of which {} are upper bounds", upper_bounds);
   lines.push_back({"prediction", text});
+  add_kernels(lines, analysis);
   if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
     lines.push_back({"uncorrected", describe_errors(*analysis.uncorrected_errors)});
   }
@@ -198,12 +221,15 @@ void add_vendor(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 }
 
 // Warns of short bursts: the fitted tables were timed in them, which may be all that makes a
-// product slow.
+// product slow.  A GPU that is idle most of the time runs in bursts, too.
 void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   const bool is_slow_product = std::ranges::any_of(analysis.merged, [](const auto& row) {
     return row.model == "gemm" && row.verdict == join::Verdict::kSlower;
   });
-  if (!is_slow_product) return;
+  constexpr double mostly_idle_percent = 75.0;
+  if (!is_slow_product ||
+      (analysis.shares_percent && analysis.shares_percent->idle > mostly_idle_percent))
+    return;
   lines.push_back({"bursts",
                    "matrix products are predicted as they run in short bursts; under "
                    "steady load the power limit may lower the GPU's clock: measure them "

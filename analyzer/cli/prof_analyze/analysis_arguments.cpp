@@ -7,12 +7,15 @@
 #include "model/machines.hpp"
 #include "read/inputs.hpp"
 #include "read/layers.hpp"
+#include "read/parameters.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -35,20 +38,38 @@ join::BiasSetting parse_event_bias(const std::string& text) {
   return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
 }
 
+bool names_model(const std::string& params) {
+  return params.find('=') != std::string::npos;
+}
+
 std::shared_ptr<model::EachModel> each_model(const AnalysisArguments& arguments) {
+  std::vector<std::string> of_models;
+  std::ranges::copy_if(arguments.params, std::back_inserter(of_models), names_model);
   const bool is_asked =
       arguments.models == model::Models::kPublished || arguments.models == model::Models::kAll;
   if (!is_asked) {
-    if (arguments.params.empty() && arguments.settings.empty()) return nullptr;
-    throw UsageError("--params and --set need --models published or all");
+    if (of_models.empty() && arguments.settings.empty()) return nullptr;
+    throw UsageError("--params MODEL=FILE and --set need --models published or all");
   }
   try {
     return std::make_shared<model::EachModel>(
-        model::ModelChoices{.params = parse_settings(arguments.params, "--params"),
+        model::ModelChoices{.params = parse_settings(of_models, "--params"),
                             .settings = parse_settings(arguments.settings, "--set")});
   } catch (const std::invalid_argument& error) {
     throw UsageError(error.what());
   }
+}
+
+std::shared_ptr<const model::OwnFamilies> own_families(const std::vector<std::string>& params) {
+  auto families = std::make_shared<model::OwnFamilies>();
+  for (const std::string& file : params) {
+    if (names_model(file)) continue;
+    const read::Parameters parameters = read::read_parameters(file, "families");
+    const read::Machine machine = parse_machine(parameters.machine).value();
+    if (!families->emplace(machine.id, model::Families(parameters, machine)).second)
+      throw UsageError(fmt::format("--params {}: a second file for {}", file, machine.id));
+  }
+  return families->empty() ? nullptr : families;
 }
 
 }  // namespace
@@ -79,9 +100,11 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
                      "models beside the calibrated ones",
                      models);
   command
-      .add_option("--params", arguments.params,
-                  "MODEL=FILE: parameters of a model for --models published and all, such as "
-                  "fc=products.csv")
+      .add_option(
+          "--params", arguments.params,
+          "FILE of prof-model fit --model families, in place of what is shipped for its GPU; "
+          "MODEL=FILE: parameters of a model for --models published and all, such as "
+          "fc=products.csv")
       .takes_one_value();
   command
       .add_option("--set", arguments.settings,
@@ -106,6 +129,7 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   AnalysisResult result;
   result.machines = model::builtin_machines();
   options.machine = parse_machine(arguments.machine);
+  options.families = own_families(arguments.params);
   if (!arguments.layers.empty()) {
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
   }

@@ -19,7 +19,7 @@ struct AnalysisArguments {
   std::string isolated;  // empty: none
   std::string event_bias = "auto";
   model::Models models = model::Models::kCalibrated;
-  std::vector<std::string> params;    // MODEL=FILE
+  std::vector<std::string> params;    // FILE of families, or MODEL=FILE
   std::vector<std::string> settings;  // NAME=VALUE
   std::string peer;                   // a model's name; empty: none
   std::optional<std::size_t> phase;   // from 1; empty: the one that took most of the time

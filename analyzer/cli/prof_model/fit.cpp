@@ -4,6 +4,7 @@
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/fit_families.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/fits.hpp"
 #include "model/row_reader.hpp"
@@ -41,6 +42,11 @@ const fit::FitEntry& find_fit(const std::string& model) {
 }
 
 void run_fit(const FitOptions& options) {
+  if (options.model == "families") {
+    const fit::FitResult result = fit_families_to(options.tables, parse_machine(options.machine));
+    std::fputs(result.summary.c_str(), stderr);
+    return write_result(options.output, result.file_text, options.force);
+  }
   const fit::FitEntry& entry = find_fit(options.model);
   if (entry.needs_machine && options.machine.empty()) {
     throw UsageError(fmt::format("the fit of {} needs --machine", options.model));
@@ -73,7 +79,10 @@ void run_fit(const FitOptions& options) {
 
 void declare_fit(Command& command, int& /*status*/) {
   const auto options = std::make_shared<FitOptions>();
-  command.add_option("--model", options->model, "Model to fit").required();
+  command
+      .add_option("--model", options->model,
+                  "Model to fit; families: kernels as they run in your own programs")
+      .required();
   command.add_option("--machine", options->machine,
                      "Machine that the tables were measured on, an id or a file");
   command
@@ -85,7 +94,11 @@ void declare_fit(Command& command, int& /*status*/) {
   command.add_option("--points", options->points, "Use only so many rows, chosen by the seed")
       .check(positive_number());
   command.add_option("--seed", options->seed, "Seed of every choice").shows_default();
-  command.add_option("TABLE", options->tables, "CSV files with a column time_us").required();
+  command
+      .add_option("TABLE", options->tables,
+                  "CSV files with a column time_us; for "
+                  "families traces of torch.profiler and prof.json files")
+      .required();
   command.add_output(options->output, options->force);
   command.on_run([options] { run_fit(*options); });
 }

@@ -161,8 +161,14 @@ std::vector<bool> findings_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-const model::Predictor& predictor_of_this_thread(model::Models models) {
-  static thread_local const model::Predictor calibrated(model::Models::kCalibrated);
+const model::Predictor& predictor_of_this_thread(
+    model::Models models, const std::shared_ptr<const model::OwnFamilies>& families) {
+  static thread_local std::shared_ptr<const model::OwnFamilies> own;
+  static thread_local model::Predictor calibrated(model::Models::kCalibrated);
+  if (own != families) {
+    own = families;
+    calibrated = model::Predictor(model::Models::kCalibrated, own);
+  }
   static thread_local const model::Predictor roofline(model::Models::kRoofline);
   return models == model::Models::kRoofline ? roofline : calibrated;
 }

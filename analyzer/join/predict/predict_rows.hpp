@@ -6,6 +6,7 @@
 #include "read/machine.hpp"
 #include "read/op.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace inline_prof::join {
@@ -19,7 +20,8 @@ struct RowInput {
 };
 
 // It reads parameter files when it first needs them, so each thread has its own.
-[[nodiscard]] const model::Predictor& predictor_of_this_thread(model::Models models);
+[[nodiscard]] const model::Predictor& predictor_of_this_thread(
+    model::Models models, const std::shared_ptr<const model::OwnFamilies>& families = nullptr);
 
 // Returns `rows` with the prediction of each, inner rows first: a region whose inner rows are
 // predicted is predicted to take their sum, or not at all if one of them has no prediction.  A

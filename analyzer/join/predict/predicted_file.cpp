@@ -2,10 +2,15 @@
 
 #include "join/predict/predict_rows.hpp"
 #include "model/machines.hpp"
+#include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
+#include <fmt/format.h>
+
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace inline_prof::join {
@@ -67,6 +72,15 @@ std::vector<RowInput> inputs_of(const read::Profile& profile, const DeviceMachin
   return inputs;
 }
 
+void refuse_another_gpu(const model::OwnFamilies& families, const std::string& file,
+                        const std::set<std::string>& machine_ids) {
+  for (const std::string& id : machine_ids) {
+    if (families.contains(id)) continue;
+    throw read::InputError(fmt::format("{}: ran on {}, expected {}, on which --params was fitted",
+                                       file, id, families.begin()->first));
+  }
+}
+
 void set_estimates(std::vector<Row>& rows, const std::vector<RowInput>& inputs, Peer& peer) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const RowInput& input = inputs[i];
@@ -87,10 +101,11 @@ PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> k
   file.machine_ids = machines.ids();
   file.machine_reasons = machines.reasons();
   file.machine_doubts = machines.doubts();
+  if (options.families) refuse_another_gpu(*options.families, run.profile.file, file.machine_ids);
   const std::vector<RowInput> inputs = inputs_of(run.profile, machines);
   const bool are_published = options.models == model::Models::kPublished;
   std::vector<Row> rows = predicted_rows(std::move(file.measured.rows), inputs,
-                                         predictor_of_this_thread(options.models),
+                                         predictor_of_this_thread(options.models, options.families),
                                          are_published ? options.each_model.get() : nullptr);
   if (options.models == model::Models::kAll) set_by_model(rows, inputs, *options.each_model);
   if (options.peer) set_estimates(rows, inputs, *options.peer);

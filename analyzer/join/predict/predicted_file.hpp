@@ -6,6 +6,7 @@
 #include "join/rows/file_rows.hpp"
 #include "model/each_model.hpp"
 #include "model/model.hpp"
+#include "model/predictor.hpp"
 #include "read/isolated.hpp"
 #include "read/machine.hpp"
 
@@ -21,8 +22,9 @@ struct PredictOptions {
   std::optional<read::Machine> machine;         // empty: matched for every device
   std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   model::Models models = model::Models::kCalibrated;
-  std::shared_ptr<model::EachModel> each_model;  // set if `models` is kPublished or kAll
-  std::shared_ptr<Peer> peer;                    // whose estimates stand beside ours, if set
+  std::shared_ptr<model::EachModel> each_model;        // set if `models` is kPublished or kAll
+  std::shared_ptr<const model::OwnFamilies> families;  // fitted by the user; null: as shipped
+  std::shared_ptr<Peer> peer;                          // whose estimates stand beside ours, if set
 };
 
 struct PredictedFile {

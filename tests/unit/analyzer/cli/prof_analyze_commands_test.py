@@ -579,6 +579,45 @@ class Scaling(Commands):
         self.assertEqual(run("scaling").returncode, 2)
 
 
+class OwnFamilies(Commands):
+    TRACES = SOURCE / "tests/data/real_traces"
+
+    def fit(self, name, *files):
+        file = self.path / name
+        program = pathlib.Path(PROGRAM).with_name("prof-model")
+        done = subprocess.run([program, "fit", "--model", "families", *files, "-o", file], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        return file, done
+
+    def test_a_fit_to_own_traces_is_used(self):
+        trace = self.TRACES / "v100_16gb_recommender.json.gz"
+        file, done = self.fit("mine.json", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"strided +\d+ launches  error +[\d.]+ %, was +[\d.]+ %\n")
+        self.assertIn("kept as shipped", done.stderr)
+        self.assertEqual(self.fit("again.json", trace)[0].read_text(), file.read_text())
+        errors = [json.loads(run(trace, "--format", "json", *more).stdout)["mape"]
+                  for more in ([], ["--params", file])]
+        self.assertLessEqual(errors[1], errors[0])
+
+    def test_parameters_of_another_gpu_are_refused(self):
+        file, _ = self.fit("mine.json", self.TRACES / "h100_timesformer.json.gz")
+        for arguments, status, words in (
+                ([SMALL, "--params", file], 1, "ran on h200-sxm-141gb, expected h100-sxm5-80gb, on which --params"),
+                ([SMALL, "--params", file, "--params", file], 2, "a second file for h100-sxm5-80gb")):
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+            self.assertIn(words, done.stderr)
+
+    def test_files_without_operations_are_refused(self):
+        document = profile(100)
+        for event in document["events"]:
+            del event["op"]
+        _, done = self.fit("mine.json", self.write("p.json", document))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no family has three different launches", done.stderr)
+
+
 class OptionValues(Commands):
     def refused(self, *arguments):
         done = run(*arguments)
@@ -588,7 +627,7 @@ class OptionValues(Commands):
     def test_a_name_that_is_none_is_refused_with_those_there_are(self):
         self.assertIn("--format: expected one of table, json, csv, md, html, augmented, perfetto, prometheus, "
                       "tasks, original, found htm\n", self.refused(SMALL, "--format", "htm"))
-        self.assertIn("--models: expected one of calibrated, roofline, found 7\n",
+        self.assertIn("--models: expected one of calibrated, roofline, published, all, found 7\n",
                       self.refused(SMALL, "--models", 7))
         self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, "
                       "found gpus\n", self.refused("compare", SMALL, SMALL, "--despite", "gpus"))
@@ -718,6 +757,21 @@ class Formats(Commands):
                 thread.sort(key=lambda bar: bar["ts"])
                 for first, second in zip(thread, thread[1:]):
                     self.assertLess(first["ts"] + first["dur"], second["ts"] + 1e-6)
+
+    def test_kernels_of_a_trace_are_summed_up(self):
+        for name in ("h100_bert_small", "h100_falconsai_vit", "h100_qwen1.5_0.5b", "h100_timesformer"):
+            file = SOURCE / ("tests/data/real_traces/%s.json.gz" % name)
+            report = json.loads(run(file, "--format", "json").stdout)
+            rows = [row for row in report["rows"] if row["predicted_ci90_us"]]
+            found = report["calibrated"]
+            self.assertEqual(found["rows"], len(rows))
+            self.assertAlmostEqual(found["measured_us"], sum(row["in_iteration_us"] for row in rows), 3)
+            self.assertAlmostEqual(found["predicted_us"], sum(row["predicted_us"] for row in rows), 3)
+            lower, upper = found["predicted_ci90_us"]
+            self.assertTrue(lower < found["measured_us"] < upper, name)
+            self.assertTrue(lower < found["predicted_us"] < upper, name)
+            self.assertIn("kernels     %.3f ms measured, " % (found["measured_us"] / 1e3), run(file).stdout)
+        self.assertNotIn("\nkernels ", run(SMALL).stdout)
 
     def test_augmented_is_the_trace_with_predictions(self):
         file = SOURCE / "tests/data/real_traces/h100_bert_small.json.gz"

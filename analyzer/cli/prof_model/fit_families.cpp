@@ -1,0 +1,134 @@
+#include "cli/prof_model/fit_families.hpp"
+
+#include "base/command_line.hpp"
+#include "join/join.hpp"
+#include "model/families/families.hpp"
+#include "model/machines.hpp"
+#include "model/predictor.hpp"
+#include "read/inputs.hpp"
+#include "read/parameters.hpp"
+#include "read/read_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace inline_prof::cli {
+namespace {
+
+using FamilyMap = std::map<std::string, model::FamilyParameters, std::less<>>;
+
+// Different launches that are too few to tell three parameters.
+constexpr std::size_t kThin = 3;
+
+read::Machine machine_of(const join::Analysis& analysis,
+                         const std::vector<read::Machine>& machines) {
+  if (analysis.machine.empty()) {
+    throw read::InputError(fmt::format("{}; --machine names the GPU", analysis.machine_reason));
+  }
+  if (analysis.machine.find(',') != std::string::npos) {
+    throw UsageError(
+        fmt::format("--model families: expected files of one GPU, found {}", analysis.machine));
+  }
+  return model::choose_machine(analysis.machine, machines);
+}
+
+// Equal launches of the same kernel as one row.
+std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
+                                          const read::Machine& machine) {
+  struct Launches {
+    model::FamilyRow row;
+    double count = 0;
+  };
+  const model::Predictor predictor(model::Models::kCalibrated);
+  std::map<std::string, Launches> launches;
+  std::size_t next = 0;
+  for (const join::Run& run : analysis.runs) {
+    for (const read::Event& event : run.profile.events) {
+      const join::Row& row = analysis.rows[next++];
+      const model::KernelFamily* const family = model::kernel_family(row.kernel_name.str());
+      if (family == nullptr || !event.op || !row.corrected_us || row.is_region ||
+          row.is_upper_bound() || *row.corrected_us <= 0) {
+        continue;
+      }
+      const double blocks = join::blocks_of(event);
+      const auto base = predictor.predict(*event.op, machine, {"", 0}).prediction;
+      const auto work = model::family_work(*family, *event.op, machine, blocks, base);
+      if (!work) continue;
+      Launches& equal =
+          launches[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
+      equal.row.family = family->name;
+      equal.row.work = *work;
+      equal.row.measured_us += *row.corrected_us;
+      equal.count += 1;
+    }
+  }
+  std::vector<model::FamilyRow> rows;
+  for (auto& [name, equal] : launches) {
+    equal.row.measured_us /= equal.count;
+    equal.row.weight = std::sqrt(equal.count);
+    rows.push_back(equal.row);
+  }
+  return rows;
+}
+
+double mean_error_percent(const std::vector<model::FamilyRow>& rows, const FamilyMap& families,
+                          const read::Machine& machine) {
+  double sum = 0;
+  for (const model::FamilyRow& row : rows) {
+    const auto& parameters = families.at(row.family);
+    sum += std::abs(model::family_time_us(row.work, parameters, machine) / row.measured_us - 1);
+  }
+  return 100 * sum / static_cast<double>(rows.size());
+}
+
+}  // namespace
+
+fit::FitResult fit_families_to(const std::vector<std::string>& files,
+                               const std::optional<read::Machine>& machine) {
+  std::vector<read::Profile> profiles;
+  for (const std::filesystem::path& file : read::expand_inputs(files))
+    profiles.push_back(read::read_profile(file));
+  const std::vector<read::Machine> machines = model::builtin_machines();
+  join::JoinOptions options;
+  options.machine = machine;
+  options.keep_events = true;
+  const join::Analysis analysis = join::join_profiles(std::move(profiles), machines, options);
+  const read::Machine gpu = machine ? *machine : machine_of(analysis, machines);
+
+  std::map<std::string, std::vector<model::FamilyRow>> by_family;
+  const read::Parameters shipped = model::shipped_families(gpu);
+  const FamilyMap before = model::family_parameters(shipped);
+  for (model::FamilyRow& row : family_rows(analysis, gpu))
+    if (before.contains(row.family)) by_family[row.family].push_back(std::move(row));
+  std::vector<model::FamilyRow> rows;
+  for (const auto& [family, own] : by_family)
+    if (own.size() >= kThin) rows.insert(rows.end(), own.begin(), own.end());
+  if (rows.empty()) {
+    throw read::InputError(
+        "no family has three different launches with a known operation: expected a trace with "
+        "record_shapes=True, or a prof.json with operations");
+  }
+  FamilyMap start = before;
+  if (shipped.machine != gpu.id)  // another GPU's, which stay with the program
+    for (auto& [family, parameters] : start)
+      parameters.rows = 0;
+  const FamilyMap fitted = model::fit_families(rows, start, gpu);
+
+  fit::FitResult result;
+  result.file_text = read::parameters_text(model::parameters_of_families(fitted, gpu.id));
+  for (const auto& [family, own] : by_family) {
+    const double error = mean_error_percent(own, before, gpu);
+    result.summary +=
+        own.size() < kThin
+            ? fmt::format("{:<20} {:>4} launches  error {:5.1f} %, kept as shipped\n", family,
+                          own.size(), error)
+            : fmt::format("{:<20} {:>4} launches  error {:5.1f} %, was {:5.1f} %\n", family,
+                          own.size(), mean_error_percent(own, fitted, gpu), error);
+  }
+  return result;
+}
+
+}  // namespace inline_prof::cli
