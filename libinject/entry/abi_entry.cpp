@@ -75,9 +75,12 @@ std::uint32_t abi_wants() noexcept {
   if (session != nullptr && session->state() == session::RunState::kDone) return 0;
   using launch::LaunchFilter;
   session::OperatorLearning::note_asking();
-  std::uint32_t wanted = INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS;
-  if (launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing))
-    wanted |= INLINE_PROF_WANTS_LAYERS;
+  std::uint32_t wanted = INLINE_PROF_WANTS_ITERATIONS;
+  const bool is_discovering =
+      launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing);
+  if (is_discovering) wanted |= INLINE_PROF_WANTS_LAYERS;
+  if (is_discovering || session == nullptr || session->label_events.are_calls_needed())
+    wanted |= INLINE_PROF_WANTS_LABELS;
   if (session != nullptr && session->operators.are_wanted()) wanted |= INLINE_PROF_WANTS_OPERATORS;
   return wanted;
 }

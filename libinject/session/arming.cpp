@@ -124,6 +124,37 @@ void Arming::end_pair(const void* stream, timer::ContextTimer::Pair& pair, bool 
   launch::filter.refresh();
 }
 
+WantedOccurrence* Arming::first_of_label(const record::EventRecord& event) noexcept {
+  for (ArmedEvent& each : armed()) {
+    for (std::uint32_t k = 0; k < each.wanted_count.load(std::memory_order_relaxed); ++k) {
+      WantedOccurrence& wanted = each.wanted[k];
+      if (wanted.event.load(std::memory_order_relaxed) == &event &&
+          wanted.part.load(std::memory_order_relaxed) == WantedOccurrence::Part::kFirstOfLabel) {
+        return &wanted;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// The pair begins before the label's first launch and ends behind its last one.
+hook::LaunchTicket Arming::begin_part_of_label(ArmedEvent& armed, WantedOccurrence& wanted) {
+  hook::LaunchTicket ticket{.counted = &armed.launches};
+  if (wanted.part.load(std::memory_order_relaxed) == WantedOccurrence::Part::kFirstOfLabel) {
+    wanted.open.store(begin_pair(armed, wanted, OtherThreads::kAreWelcome),
+                      std::memory_order_release);
+    return ticket;
+  }
+  WantedOccurrence* first = first_of_label(*wanted.event.load(std::memory_order_relaxed));
+  auto* pair = first == nullptr ? nullptr : first->open.exchange(nullptr);
+  if (pair == nullptr) return ticket;
+  wanted.taken.store(pair, std::memory_order_release);
+  ticket.kind = hook::LaunchTicket::Kind::kMeasured;
+  ticket.pair_of = hook::PairOf::kArmedEvent;
+  ticket.pair = pair;
+  return ticket;
+}
+
 hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
   using Kind = hook::LaunchTicket::Kind;
   ArmedEvent* armed = find(launch.function, launch.stream);
@@ -131,6 +162,10 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
   WantedOccurrence* wanted = count_occurrence(*armed);
   hook::LaunchTicket ticket{.counted = &armed->launches};
   if (wanted == nullptr) return ticket;
+  const auto part = wanted->part.load(std::memory_order_relaxed);
+  using Part = WantedOccurrence::Part;
+  if (part == Part::kFirstOfLabel || part == Part::kLastOfLabel)
+    return begin_part_of_label(*armed, *wanted);
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
   if (event->is_inside_graph()) {
     auto replay = session_.graph_kernels.before_replay(
@@ -194,7 +229,29 @@ void Arming::forget_armed() noexcept {
       pair->event->was_left_open.store(true, std::memory_order_relaxed);
       pair->timer->abandon(*pair);
     }
+    for (std::uint32_t k = 0; k < each.wanted_count.load(std::memory_order_relaxed); ++k) {
+      auto* pair = each.wanted[k].open.exchange(nullptr);
+      if (pair == nullptr) continue;
+      // The label's last launch did not come, or not in its place.
+      session_.run.dropped.irregular_iteration.fetch_add(1, std::memory_order_relaxed);
+      pair->timer->abandon(*pair);
+    }
   }
+}
+
+void Arming::want(record::EventRecord& event, const LaunchSite& site, std::uint32_t occurrence,
+                  WantedOccurrence::Part part, std::uint32_t& count) {
+  ArmedEvent* entry = entry_for(site, count);
+  const auto wanted_count =
+      entry == nullptr ? 0 : entry->wanted_count.load(std::memory_order_relaxed);
+  if (entry == nullptr || wanted_count == kMostOccurrences) return;
+  WantedOccurrence& wanted = entry->wanted[wanted_count];
+  wanted.occurrence.store(occurrence, std::memory_order_relaxed);
+  wanted.part.store(part, std::memory_order_relaxed);
+  wanted.event.store(&event, std::memory_order_relaxed);
+  wanted.taken.store(nullptr, std::memory_order_relaxed);
+  wanted.open.store(nullptr, std::memory_order_relaxed);
+  entry->wanted_count.store(wanted_count + 1, std::memory_order_relaxed);
 }
 
 bool Arming::are_all_marked() const noexcept {
@@ -210,18 +267,19 @@ void Arming::arm(std::span<const std::size_t> targets, std::int64_t iteration) {
   iteration_.store(iteration, std::memory_order_relaxed);
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : session_.phases.course().targets[target].events) {
+      using Part = WantedOccurrence::Part;
       const LaunchSite* site = session_.sites.of_event(event);
       if (site == nullptr) continue;  // not met since its phase came back
-      ArmedEvent* entry = entry_for(*site, count);
-      const auto wanted_count =
-          entry == nullptr ? 0 : entry->wanted_count.load(std::memory_order_relaxed);
-      // No room for all at once: the others miss this sample.
-      if (entry == nullptr || wanted_count == kMostOccurrences) continue;
-      WantedOccurrence& wanted = entry->wanted[wanted_count];
-      wanted.occurrence.store(event->launch_occurrence, std::memory_order_relaxed);
-      wanted.event.store(event, std::memory_order_relaxed);
-      wanted.taken.store(nullptr, std::memory_order_relaxed);
-      entry->wanted_count.store(wanted_count + 1, std::memory_order_relaxed);
+      const LaunchRange* inside = session_.sites.range_of(event);
+      if (inside == nullptr) {
+        want(*event, *site, event->launch_occurrence, Part::kWhole, count);
+        continue;
+      }
+      const bool is_one =
+          inside->first == inside->last && inside->first_occurrence == inside->last_occurrence;
+      want(*event, *inside->first, inside->first_occurrence,
+           is_one ? Part::kOnlyOfLabel : Part::kFirstOfLabel, count);
+      if (!is_one) want(*event, *inside->last, inside->last_occurrence, Part::kLastOfLabel, count);
     }
   }
   generation_.fetch_add(1, std::memory_order_acq_rel);
@@ -308,13 +366,16 @@ bool Arming::some_were_not_launched() const noexcept {
 }
 
 std::uint32_t Arming::drop_samples_of_irregular_iteration() noexcept {
-  const bool all = iteration_is_void_.exchange(false, std::memory_order_relaxed);
+  const bool are_marked = !session_.source.is_guessed();
+  const bool all = !are_marked && iteration_is_void_.exchange(false, std::memory_order_relaxed);
   std::uint32_t dropped = 0;
   for (ArmedEvent& each : armed()) {
     const auto expected = each.expected.load(std::memory_order_relaxed);
     if (!all && (expected == 0 || each.launches.load(std::memory_order_relaxed) == expected))
       continue;
     for (std::uint32_t k = 0; k < each.wanted_count.load(std::memory_order_relaxed); ++k) {
+      const auto part = each.wanted[k].part.load(std::memory_order_relaxed);
+      if (are_marked && part == WantedOccurrence::Part::kWhole) continue;
       auto* pair = each.wanted[k].taken.exchange(nullptr, std::memory_order_acq_rel);
       if (pair == nullptr) continue;
       pair->discard.store(true, std::memory_order_relaxed);

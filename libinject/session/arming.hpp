@@ -25,9 +25,15 @@ class Session;
 inline constexpr std::size_t kMostOccurrences = 16;
 
 struct WantedOccurrence {
+  // What the launch is of its event: the whole, or of a label one launch, or the first or last.
+  enum class Part : std::uint8_t { kWhole, kOnlyOfLabel, kFirstOfLabel, kLastOfLabel };
+
   std::atomic<std::uint32_t> occurrence{0};
+  std::atomic<Part> part{Part::kWhole};
   std::atomic<record::EventRecord*> event{nullptr};
   std::atomic<timer::ContextTimer::Pair*> taken{nullptr};  // in this iteration
+  // From a label's first launch to its last one.
+  std::atomic<timer::ContextTimer::Pair*> open{nullptr};
 };
 
 struct ArmedEvent {
@@ -88,8 +94,9 @@ class Arming {
   [[nodiscard]] bool some_were_not_as_expected() const noexcept;
   [[nodiscard]] bool some_were_not_launched() const noexcept;
   // Discards the samples of functions that were launched more or less often than in the warm-up, or
-  // whose iteration was invalid, since it is unknown which launch was measured.  Returns their
-  // number.
+  // whose iteration was invalid, since it is unknown which launch was measured.  Iterations that
+  // the application marks are trusted, but for labels that are told by their launches.  Returns
+  // their number.
   std::uint32_t drop_samples_of_irregular_iteration() noexcept;
 
   // Marks every launch until the overhead measurement, or the end, if threads meet on a stream that
@@ -108,6 +115,11 @@ class Arming {
     return {armed_.data(), count_.load(std::memory_order_acquire)};
   }
   [[nodiscard]] ArmedEvent* entry_for(const LaunchSite& site, std::uint32_t& count);
+  // One launch of the site is wanted; the others miss this sample if there is no room.
+  void want(record::EventRecord& event, const LaunchSite& site, std::uint32_t occurrence,
+            WantedOccurrence::Part part, std::uint32_t& count);
+  [[nodiscard]] hook::LaunchTicket begin_part_of_label(ArmedEvent& armed, WantedOccurrence& wanted);
+  [[nodiscard]] WantedOccurrence* first_of_label(const record::EventRecord& event) noexcept;
   void forget_armed() noexcept;
   [[nodiscard]] bool are_all_marked() const noexcept;
 

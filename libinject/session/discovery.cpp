@@ -67,6 +67,7 @@ void Discovery::meet_inside_op(LaunchSite& site, const hook::Launch& launch,
 void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = site.slot->count.fetch_add(1, std::memory_order_relaxed);
   session_.operators.note_launch(site, launch);
+  session_.label_events.note_launch(site, occurrence, launch.stream);
   if (occurrence < site.events.size())
     return;  // another thread has added it, or operators are learned
   site.events.resize(occurrence + 1, nullptr);

@@ -43,6 +43,8 @@ class Discovery {
   [[nodiscard]] int number() const noexcept { return number_; }
   // Events were forgotten as this iteration began: true once.
   [[nodiscard]] bool take_fresh() noexcept { return std::exchange(is_fresh_, false); }
+  // Every launch of this iteration is met: none is known from an earlier one.
+  [[nodiscard]] bool is_first_iteration() const noexcept { return is_fresh_; }
   // Another phase begins: its events come after those that are known.
   void begin_phase() noexcept { first_index_ = next_index_; }
 

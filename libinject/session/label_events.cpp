@@ -87,6 +87,29 @@ const LabelEvents::Open* LabelEvents::innermost(const void* stream) const noexce
   return nullptr;
 }
 
+void LabelEvents::note_launch(LaunchSite& site, std::uint32_t occurrence, const void* stream) {
+  const ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr) return;
+  for (std::size_t i = 0; i < notes->open_count; ++i) {
+    const Open& label = notes->open[i];
+    if (!label.notes_launches || label.stream != stream) continue;
+    if (is_open(label, session_.discovery.number()))
+      session_.sites.add_to_label(label.event, site, occurrence);
+  }
+}
+
+void LabelEvents::note_what_is_needed() {
+  bool needed = session_.settings.mode != schedule::Mode::kFineGrained;
+  for (const Target& target : session_.phases.course().targets) {
+    for (const record::EventRecord* event : target.events) {
+      const LaunchSite* site = session_.sites.of_event(event);
+      const bool is_label = site != nullptr && site->label != nullptr;
+      needed = needed || (is_label && session_.sites.range_of(event) == nullptr);
+    }
+  }
+  are_calls_needed_.store(needed, std::memory_order_relaxed);
+}
+
 void LabelEvents::say_unmatched() {
   if (unmatched_ <= 1) return;
   session_.warn(std::to_string(unmatched_) + " labels were stopped without having been started");
@@ -106,7 +129,8 @@ void LabelEvents::capture_ends() noexcept {
   session_.arming.open_gates();
 }
 
-void LabelEvents::start_in_warmup(labels::Label& label, CUstream stream, bool is_captured) {
+void LabelEvents::start_in_warmup(labels::Label& label, CUstream stream, bool is_captured,
+                                  bool notes_launches) {
   auto op = take_pending_op(label);
   if (is_captured) {
     graphs::capture_notes::open_label(label.name.c_str(),
@@ -117,7 +141,8 @@ void LabelEvents::start_in_warmup(labels::Label& label, CUstream stream, bool is
   LaunchSite* site = session_.sites.of_label(label, stream);
   if (site == nullptr) return;
   const std::uint32_t occurrence = site->slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (occurrence >= site->events.size() || site->events[occurrence] == nullptr) {
+  const bool is_new = occurrence >= site->events.size() || site->events[occurrence] == nullptr;
+  if (is_new) {
     record::EventRecord* event = session_.discovery.add_event(*site, occurrence, {});
     if (event == nullptr) return;
     event->start_index = session_.discovery.next_index();
@@ -130,7 +155,9 @@ void LabelEvents::start_in_warmup(labels::Label& label, CUstream stream, bool is
              .event = site->events[occurrence],
              .site = site,
              .occurrence = site->open_occurrence,
-             .discovery = session_.discovery.number()});
+             .discovery = session_.discovery.number(),
+             .notes_launches = notes_launches && is_new && !is_captured &&
+                               session_.discovery.is_first_iteration()});
 }
 
 void LabelEvents::stop_in_warmup(labels::Label& label, CUstream stream) {
@@ -178,7 +205,7 @@ void LabelEvents::record_in_unit_test(const labels::LabelEnd& end, CUstream stre
   if (launch::filter.has_acquired(launch::LaunchFilter::kMeasuringAll)) {
     return session_.one_shot.record_label(end, stream, extra_info);
   }
-  if (end.is_start) return start_in_warmup(*end.label, stream, false);
+  if (end.is_start) return start_in_warmup(*end.label, stream, false, false);
   stop_in_warmup(*end.label, stream);
 }
 
@@ -206,7 +233,10 @@ void LabelEvents::record(inline_prof_site* site, const char* text, void* stream,
   } else if (state == RunState::kUnitTests) {
     record_in_unit_test(*end, on, extra_info);
   } else if (state == RunState::kDiscovering) {
-    if (end->is_start) return start_in_warmup(*end->label, on, is_captured);
+    // Labels of the macros stay: while their gates are shut their call sites cost a load, and they
+    // may lie around launches of other threads.
+    const bool is_from_hook = site == nullptr && extra_info == nullptr;
+    if (end->is_start) return start_in_warmup(*end->label, on, is_captured, is_from_hook);
     stop_in_warmup(*end->label, on);
   }
 }

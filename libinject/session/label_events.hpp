@@ -33,11 +33,21 @@ class LabelEvents {
     record::EventRecord* event;
     const LaunchSite* site;
     int occurrence;
-    int discovery;  // Discovery::number(), then
+    int discovery;        // Discovery::number(), then
+    bool notes_launches;  // all launches inside are seen in this iteration
   };
   // The innermost label on `stream` of this discovery that was not stopped; null if there is none.
   // With the session's mutex held, as for say_unmatched().
   [[nodiscard]] const Open* innermost(const void* stream) const noexcept;
+  // A launch of this thread was met in the warm-up.  With the session's mutex held.
+  void note_launch(LaunchSite& site, std::uint32_t occurrence, const void* stream);
+  // The targets of a phase are known.
+  void note_what_is_needed();
+  // False once every label that is measured can be told by the launches inside it: then nobody
+  // needs to call record() any more.
+  [[nodiscard]] bool are_calls_needed() const noexcept {
+    return are_calls_needed_.load(std::memory_order_relaxed);
+  }
   // Warns of labels that were stopped but not started.
   void say_unmatched();
 
@@ -46,7 +56,8 @@ class LabelEvents {
   void capture_ends() noexcept;
 
  private:
-  void start_in_warmup(labels::Label& label, CUstream stream, bool is_captured);
+  void start_in_warmup(labels::Label& label, CUstream stream, bool is_captured,
+                       bool notes_launches);
   void stop_in_warmup(labels::Label& label, CUstream stream);
   void record_armed(const labels::LabelEnd& end, CUstream stream, const char* extra_info);
   void record_in_unit_test(const labels::LabelEnd& end, CUstream stream, const char* extra_info);
@@ -54,6 +65,7 @@ class LabelEvents {
   Session& session_;
   std::size_t unmatched_ = 0;
   std::atomic<bool> capture_opened_gates_{false};
+  std::atomic<bool> are_calls_needed_{true};
 };
 
 }  // namespace inline_prof::session

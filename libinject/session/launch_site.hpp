@@ -62,6 +62,7 @@ struct LaunchSite {
   int open_occurrence = -1;                        // of a label that has started and not stopped
   std::uint32_t usual_count = 0;                   // launches in most iterations of the warm-up
   int usual_votes = 0;
+  bool count_varies = false;       // from one iteration of the warm-up to another
   std::uint32_t usual_shapes = 0;  // LaunchTable::shapes_of() in the first compared iterations ...
   int shape_votes = 0;             // ... in so many; below 0: they differ
 };
@@ -83,5 +84,14 @@ struct LaunchSite {
   const auto kernels = graph->kernels.load(std::memory_order_relaxed);
   return kernels == 0 ? 1 : kernels;
 }
+
+// The launches of an iteration that lie inside a label, if its own thread made them all: from the
+// first one, counted at its site, to the last one.
+struct LaunchRange {
+  LaunchSite* first = nullptr;  // null: not known
+  std::uint32_t first_occurrence = 0;
+  LaunchSite* last = nullptr;
+  std::uint32_t last_occurrence = 0;
+};
 
 }  // namespace inline_prof::session

@@ -223,7 +223,7 @@ void Phases::go_on_with(int phase) {
     old.first_node = event.first_node;
     old.last_node = event.last_node;
     taken_for[&event] = &old;
-    session_.sites.set_event(&old, *site->second);
+    session_.sites.set_event(&old, *site->second.site, site->second.inside);
   }
   for (const auto& site : session_.sites.all()) {
     for (record::EventRecord*& event : site->events) {
@@ -433,6 +433,7 @@ void Phases::measure() {
   labels::open_all_gates(false);
   session_.arming.mark_meeting_threads();
   session_.arming.disarm();
+  session_.label_events.note_what_is_needed();
 }
 
 bool Phases::waits_for_others() {

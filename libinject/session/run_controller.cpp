@@ -95,10 +95,8 @@ void RunController::carry_out(const Choice& choice, std::int64_t iteration) {
 void RunController::start_measured_iteration(std::int64_t iteration) {
   const bool was_void = session_.arming.is_iteration_void();
   session_.source.count_hints_from_now_on(true);
-  if (session_.source.is_guessed()) {
-    session_.run.dropped.irregular_iteration.fetch_add(
-        session_.arming.drop_samples_of_irregular_iteration());
-  }
+  session_.run.dropped.irregular_iteration.fetch_add(
+      session_.arming.drop_samples_of_irregular_iteration());
   session_.rebinding.lose_silent_streams(iteration);
   session_.rebinding.go_on_searching();
   session_.contexts.poll_all();

@@ -25,6 +25,7 @@ int attribute_of(CUfunction function, CUfunction_attribute attribute) {
 // majority vote algorithm", 1981): the first iteration prepares things, and one in ten may be
 // followed by an evaluation.
 void vote_for_usual_count(LaunchSite& site, std::uint32_t count) {
+  if (site.usual_votes != 0 && site.usual_count != count) site.count_varies = true;
   if (site.usual_votes == 0) site.usual_count = count;
   site.usual_votes += site.usual_count == count ? 1 : -1;
 }
@@ -119,7 +120,30 @@ bool Sites::move(LaunchSite& site, const void* function, const void* key) {
 
 LaunchSite* Sites::of_event(const record::EventRecord* event) const noexcept {
   const auto known = of_event_.find(event);
-  return known == of_event_.end() ? nullptr : known->second;
+  return known == of_event_.end() ? nullptr : known->second.site;
+}
+
+void Sites::add_to_label(const record::EventRecord* event, LaunchSite& site,
+                         std::uint32_t occurrence) {
+  const auto known = of_event_.find(event);
+  if (known == of_event_.end()) return;
+  LaunchRange& inside = known->second.inside;
+  if (inside.first == nullptr) {
+    inside.first = &site;
+    inside.first_occurrence = occurrence;
+  }
+  inside.last = &site;
+  inside.last_occurrence = occurrence;
+}
+
+const LaunchRange* Sites::range_of(const record::EventRecord* event) const noexcept {
+  const auto known = of_event_.find(event);
+  if (known == of_event_.end()) return nullptr;
+  const LaunchRange& inside = known->second.inside;
+  const auto is_sure = [](const LaunchSite* site) {
+    return site != nullptr && site->kernel != nullptr && !site->count_varies;
+  };
+  return is_sure(inside.first) && is_sure(inside.last) ? &inside : nullptr;
 }
 
 void Sites::forget_events(const std::function<bool(const record::EventRecord&)>& unwanted) {

@@ -34,8 +34,19 @@ class Sites {
 
   // Null if the event's launches are not known in this phase.
   [[nodiscard]] LaunchSite* of_event(const record::EventRecord* event) const noexcept;
-  void set_event(const record::EventRecord* event, LaunchSite& site) { of_event_[event] = &site; }
-  using EventSites = std::unordered_map<const record::EventRecord*, LaunchSite*>;
+  void set_event(const record::EventRecord* event, LaunchSite& site, LaunchRange inside = {}) {
+    of_event_[event] = {.site = &site, .inside = inside};
+  }
+  // The launch lies inside the label that the event is of.
+  void add_to_label(const record::EventRecord* event, LaunchSite& site, std::uint32_t occurrence);
+  // Null unless the event is of a label whose launches can stand in for its start and stop: their
+  // kernels are launched equally often in each iteration.
+  [[nodiscard]] const LaunchRange* range_of(const record::EventRecord* event) const noexcept;
+  struct OfEvent {
+    LaunchSite* site = nullptr;
+    LaunchRange inside{};
+  };
+  using EventSites = std::unordered_map<const record::EventRecord*, OfEvent>;
   [[nodiscard]] EventSites take_events() { return std::exchange(of_event_, {}); }
   // Removes events of the present phase from the run's list.
   void forget_events(const std::function<bool(const record::EventRecord&)>& unwanted);

@@ -101,6 +101,8 @@ class Session:
         if wants == 0:
             return self.end()
         wants_layers = bool(wants & words.WANTS_LAYERS)
+        # A program without steps asks again through the hooks of its labels.
+        wants_labels = bool(wants & words.WANTS_LABELS) or not self._has_steps
         self._learning.follow(wants & words.WANTS_OPERATORS and wants_layers)
         if not self._names_modules and wants_layers:
             # The program launches something else now: the library looks for new events.
@@ -109,7 +111,7 @@ class Session:
                 return self._inductor.resume("compiled")
             self._inductor.resume("")
             self._names_modules = True
-            self._shapes.describes = True
+            self._shapes.resume()
             self._backward.is_on = True
             self._tables.set_module_hooks(*self._name_hooks)
         elif not wants_layers:
@@ -119,10 +121,13 @@ class Session:
             self._names_modules = False
             self._shapes.describes = False
             self._backward.stop()
-            if self._shapes.are_met():
+            if self._shapes.are_met() and wants_labels:
                 self._tables.set_module_hooks(*self._shapes.label_hooks(self._look))
             else:
                 self._tables.drop_module_hooks()
+            if not wants_labels:
+                # The library tells labels by their launches.
+                self._shapes.remove()
         if self._names_modules:
             self._inductor.look()
             self._backward.refill()

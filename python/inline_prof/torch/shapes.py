@@ -205,6 +205,13 @@ class Shapes:
             self._guard(error)
             return None
 
+    def resume(self):
+        """Describes operations again."""
+        self.describes = True
+        if not self.is_on:
+            self.is_on = True
+            self.patch_functions()
+
     def remove(self):
         self.is_on = False
         patched, self._patched = self._patched, []

@@ -1,4 +1,10 @@
-"""An application that names its own launches: layers, a label with a shape, a layer of another thread."""
+"""An application that names its own launches: layers, a label with a shape, a layer of another thread.
+
+    labels.py ITERATIONS [vary]
+
+It sets labels only as long as the library wants them.  With `vary` every second iteration after that launches one of the label's
+kernels once more before the label.
+"""
 
 import sys
 import threading
@@ -11,7 +17,7 @@ abi = inline_prof.abi.find()
 if abi is None:
     print("not profiled")
     sys.exit(0)
-driver = Driver(["alone_", "first_", "second_", "elsewhere_"])
+driver = Driver(["alone_", "first_", "second_", "third_", "elsewhere_"])
 mine, others = 1, 2  # ids of layers
 wanted = set()
 to_launch = threading.Semaphore(0)
@@ -31,16 +37,23 @@ def other_thread():
 
 
 threading.Thread(target=other_thread, daemon=True).start()
-for _ in range(int(sys.argv[1])):
+for iteration in range(int(sys.argv[1])):
     abi.iteration()
-    wanted.add(abi.wants())
+    wants = abi.wants()
+    wanted.add(wants)
+    sets_labels = bool(wants & inline_prof.abi.WANTS_LABELS)
     abi.layer_set(mine, b"Net.first")
     driver.launch("first_")
     abi.layer_set(mine, b"Net.second")
-    abi.op(b"norm", "norm", {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
-    abi.record(None, b"norm.start", driver.stream, 0, 1, None)
+    if "vary" in sys.argv and not sets_labels and iteration % 2 == 0:
+        driver.launch("third_")
+    if sets_labels:
+        abi.op(b"norm", "norm", {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
+        abi.record(None, b"norm.start", driver.stream, 0, 1, None)
     driver.launch("second_")
-    abi.record(None, b"norm.stop", driver.stream, 0, 1, None)
+    driver.launch("third_")
+    if sets_labels:
+        abi.record(None, b"norm.stop", driver.stream, 0, 1, None)
     abi.layer_set(mine, None)
     to_launch.release(), launched.acquire()
     abi.layer_end(others)
