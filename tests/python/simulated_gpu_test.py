@@ -66,7 +66,7 @@ class SimulatedGpuTest(FolderTest):
 
     def test_a_label_whose_launches_vary_is_not_measured_wrongly(self):
         package = str(HOSTS.parents[2] / "python")
-        self.run_host("labels.py", "60", "vary", PYTHONPATH=package)
+        self.run_host("labels.py", "60", "vary", PYTHONPATH=package, INLINE_PROF_POLICY="in_order")
         profile = self.profile()
         norm = next(e for e in profile["events"] if e["event_name"] == "norm")
         self.assertEqual([iteration % 2 for iteration in norm["iterations"]], [0, 0])  # none with the launch too many
