@@ -7,7 +7,7 @@
 namespace inline_prof::join {
 namespace {
 
-// What is gathered of one model and kind before it is summed up.
+// The rows of one model and kind, before they are summed up.
 struct Gathered {
   ModelScore score;
   double time_us = 0;

@@ -24,7 +24,7 @@ struct ModelScore {
   std::size_t with_reason = 0;
 };
 
-// Where the row's own prediction stands among the models.
+// The name under which the row's own prediction stands among the models.
 inline constexpr const char* kOwnChoice = "this report's choice";
 
 // By kind, the one that takes most time first; of a kind this report's choice, then the models in

@@ -25,7 +25,7 @@ class Session;
 inline constexpr std::size_t kMostOccurrences = 16;
 
 struct WantedOccurrence {
-  // What the launch is of its event: the whole, or of a label one launch, or the first or last.
+  // The launch is the whole event, or a label's only, first or last one.
   enum class Part : std::uint8_t { kWhole, kOnlyOfLabel, kFirstOfLabel, kLastOfLabel };
 
   std::atomic<std::uint32_t> occurrence{0};

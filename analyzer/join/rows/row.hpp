@@ -26,7 +26,7 @@ struct Isolated {
   std::string cause;         // of the difference: words for a reader
 };
 
-// What one model says of a row, among all that were asked.
+// The answer of one model for a row, among all that were asked.
 struct ModelTime {
   SharedText model;
   std::optional<double> predicted_us;
