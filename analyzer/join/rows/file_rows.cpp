@@ -1,6 +1,7 @@
 #include "join/rows/file_rows.hpp"
 
 #include "join/rows/communicator.hpp"
+#include "join/rows/equal_launches.hpp"
 #include "join/rows/nesting.hpp"
 #include "model/roofline.hpp"
 
@@ -268,6 +269,8 @@ FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layer
       row.mean_offset_us = times.offset_us(event, *iteration_us);
     if (row.raw_us && row.bias_us > *row.raw_us) ++file.shorter_than_bias;
   }
+  if (!profile.capabilities.has_event_pair_bias)
+    set_intervals_of_few_samples(file.rows, profile.events);
   file.kernel_floors_us = kernel_floors_us(profile, event_bias);
   for (const std::string& warning : profile.warnings)
     warn(warning);

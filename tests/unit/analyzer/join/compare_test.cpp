@@ -47,6 +47,28 @@ const ComparedTime& layer(const Comparison& comparison, const std::string& name)
   throw std::out_of_range(name);
 }
 
+// A trace of one step: `launches` of one kernel, 1 % apart, once each.
+Analysis step_of(std::int64_t launches, double time_us) {
+  std::vector<read::Event> events;
+  for (std::int64_t i = 0; i < launches; ++i)
+    events.push_back(EventBuilder("gemm", 2 * i, 2 * i + 1)
+                         .layer("fc" + std::to_string(i))
+                         .samples_us({time_us * (i % 2 == 0 ? 1.0 : 1.01)}));
+  read::Profile profile = profile_of(std::move(events), 1000);
+  profile.capabilities.has_event_pair_bias = false;
+  for (read::Event& event : profile.events)
+    event.kernel_name = event.name;
+  return analysed(std::move(profile));
+}
+
+TEST(Compare, SingleSamplesAreJudgedByHowAlikeEqualLaunchesAre) {
+  EXPECT_EQ(layer(compare_runs(step_of(12, 10), step_of(12, 13), {}), "fc3").change,
+            Change::kSlower);
+  EXPECT_EQ(layer(compare_runs(step_of(12, 10), step_of(12, 10), {}), "fc3").change, Change::kSame);
+  EXPECT_THAT(layer(compare_runs(step_of(4, 10), step_of(4, 13), {}), "fc3").reason,
+              HasSubstr("too few samples"));
+}
+
 TEST(Compare, CallsALayerSlowerFasterOrTheSame) {
   const Comparison result = compare_runs(run_of(100, 50), run_of(120, 50), {});
   EXPECT_EQ(layer(result, "fc1").change, Change::kSlower);
