@@ -8,8 +8,8 @@ namespace inline_prof::fit {
 
 std::span<const FitEntry> all_fits() {
   static const std::vector<FitEntry> entries{
-      seer_fit_entry(),   conv_fit_entry(),       gemm_fit_entry(),
-      memory_fit_entry(), collective_fit_entry(),
+      fc_fit_entry(),   seer_fit_entry(),   conv_fit_entry(),
+      gemm_fit_entry(), memory_fit_entry(), collective_fit_entry(),
   };
   return entries;
 }

@@ -44,6 +44,7 @@ struct FitEntry {
 // Returns a fit that lies beside its model.  Collectives have two forms: the published curves
 // (model/published/collective/collective_fit.hpp) and, where the tables have the columns op,
 // num_gpus, bytes and time_us, ours.
+[[nodiscard]] FitEntry fc_fit_entry();
 [[nodiscard]] FitEntry seer_fit_entry();
 [[nodiscard]] FitEntry conv_fit_entry();
 [[nodiscard]] FitEntry gemm_fit_entry();

@@ -94,7 +94,7 @@ const __half* Embedding::forward(const std::int32_t* indices) {
   PROFILE_SCOPE("sparse_embedding1", gpu_.stream());
   PROFILE_OP(forward_labels_.event, "embedding", "batch", shape_.batch, "tables", shape_.tables,
              "rows", shape_.rows, "bag", shape_.bag, "dim", shape_.dim, "type", "f32", "pass",
-             "forward", "rows_per_block", kWarpsPerBlock);
+             "forward", "rows_per_block", kWarpsPerBlock, "shmem", 0);
   PROFILE_RECORD(forward_labels_.start, gpu_.stream());
   mapping_and_fuse<<<blocks_for(shape_), kThreads, 0, gpu_.stream()>>>(
       shape_, indices, tables_.data(), vectors_.data());
@@ -108,7 +108,7 @@ void Embedding::backward_and_update(const std::int32_t* indices, const __half* g
   PROFILE_SCOPE("sparse_embedding1", gpu_.stream());
   PROFILE_OP(update_labels_.event, "embedding", "batch", shape_.batch, "tables", shape_.tables,
              "rows", shape_.rows, "bag", shape_.bag, "dim", shape_.dim, "type", "f32", "pass",
-             "backward_sgd", "rows_per_block", kWarpsPerBlock);
+             "backward_sgd", "rows_per_block", kWarpsPerBlock, "shmem", 0);
   PROFILE_RECORD(update_labels_.start, gpu_.stream());
   sgd_atomic_update<<<blocks_for(shape_), kThreads, 0, gpu_.stream()>>>(shape_, indices, gradient,
                                                                         step, tables_.data());

@@ -4,6 +4,7 @@
 #include "cli/common/options.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/measured_run.hpp"
 #include "cli/prof_model/model_choice.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +85,7 @@ std::optional<model::Judgement> judge_tables(const ChosenModel& chosen,
 
 void judge_usually(const EvaluateOptions& options, const read::Table& table,
                    const ChosenModel& chosen) {
-  warn_of_repeated_rows(table);
+  if (!is_run(table.label())) warn_of_repeated_rows(table);  // a run repeats its operations
   model::RowReader reader = row_reader(chosen, table);
   const std::size_t measured = table.require(options.measured);
   const auto group_column = table.find(options.group);
@@ -126,7 +127,7 @@ void judge_usually(const EvaluateOptions& options, const read::Table& table,
 void run_evaluate(const EvaluateOptions& options) {
   std::vector<read::Table> tables;
   for (const std::string& file : options.inputs)
-    tables.push_back(read::read_table(file));
+    tables.push_back(read_measured(options.model, file));
   const ChosenModel chosen = choose_model(options.model, tables.front());
   if (chosen.entry->judge != nullptr) {
     if (auto judgement = judge_tables(chosen, tables)) {

@@ -5,12 +5,14 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/fit_families.hpp"
+#include "cli/prof_model/measured_run.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/fits.hpp"
 #include "model/row_reader.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -60,9 +62,13 @@ void run_fit(const FitOptions& options) {
                           .seed = options.seed,
                           .tables = {},
                           .say = [&](std::string_view state) { progress.say(state); }};
+  // Calibrated models' own fits take tables only; they have no columns for an operation.
+  const auto entries = model::all_models();
+  const auto found = std::ranges::find(entries, options.model, &model::ModelEntry::name);
+  const model::ModelEntry* published = found == entries.end() ? nullptr : &*found;
   for (const std::string& file : options.tables) {
-    request.tables.push_back(read::read_table(file));
-    warn_of_repeated_rows(request.tables.back());
+    request.tables.push_back(read_measured(file, published, request.machine));
+    if (!is_run(file)) warn_of_repeated_rows(request.tables.back());
     if (request.machine) model::check_same_machine(request.tables.back(), *request.machine);
   }
   fit::FitResult result;

@@ -3,7 +3,9 @@
 #include "cli/common/options.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/measured_run.hpp"
 #include "cli/prof_model/model_choice.hpp"
+#include "cli/prof_model/run_iteration.hpp"
 #include "model/iteration/operator_tasks.hpp"
 #include "model/iteration/timetable.hpp"
 #include "model/published/dlrm/product_table.hpp"
@@ -32,6 +34,8 @@ struct IterationOptions {
   std::optional<model::Edition> edition;  // empty: published, but for tasks, which it does not know
   std::vector<std::string> scales;        // GLOB=FACTOR
   bool is_prediction_met = false;
+  std::string machine;  // of a run
+  std::string layers;
   std::string params;
   std::vector<std::string> settings;
   std::size_t iterations = 0;
@@ -103,6 +107,19 @@ std::string take_settings(const std::vector<std::string>& settings, model::Looku
   return prefix;
 }
 
+// Returns the run's three times; published in place of the walk over rows, where the host's costs
+// are known.
+std::string run_text(const IterationOptions& options, const std::optional<double>& published_us) {
+  RunIteration run =
+      iteration_of_run(options.input, parse_machine(options.machine), options.layers);
+  if (published_us) {
+    run.published_us = published_us;
+    run.rows = 0;
+  }
+  return options.format == IterationFormat::kJson ? run_iteration_json(run) + "\n"
+                                                  : run_iteration_text(run);
+}
+
 class Analysis {
  public:
   explicit Analysis(const IterationOptions& options)
@@ -156,6 +173,19 @@ class Analysis {
     }
   }
 
+  // Returns the measured iteration and both predictions; "" of a trace without kernels.
+  [[nodiscard]] std::string beside(const read::Trace& trace) const {
+    const auto result =
+        model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
+    const bool has_time = result.mean.error.empty();
+    try {
+      return "\nside by side:\n" +
+             run_text(options_, has_time ? std::optional(result.mean.end_to_end) : std::nullopt);
+    } catch (const read::InputError& error) {
+      return fmt::format("\nnot measured: {}\n", error.what());
+    }
+  }
+
  private:
   [[nodiscard]] bool is_calibrated() const {
     return options_.edition == model::Edition::kCalibrated;
@@ -183,6 +213,8 @@ bool holds_tasks(const read::IterationFile& file) {
 }
 
 void run_iteration(IterationOptions options) {
+  if (is_prof_json(options.input))
+    return write_result(options.output, run_text(options, std::nullopt), options.force);
   const read::IterationFile file = read::read_iteration_file(options.input);
   if (!options.edition && holds_tasks(file)) options.edition = model::Edition::kCalibrated;
   if (options.edition != model::Edition::kCalibrated &&
@@ -196,6 +228,10 @@ void run_iteration(IterationOptions options) {
     if (!text.empty()) text += is_json ? ",\n" : "\n";
     text += std::visit([&](const auto& value) { return analysis.text(value); }, input);
   }
+  if (!is_json && !options.edition && file.inputs.size() == 1) {
+    if (const auto* trace = std::get_if<read::Trace>(&file.inputs.front()))
+      text += analysis.beside(*trace);
+  }
   if (is_json) text = file.is_list ? "[" + text + "]\n" : text + "\n";
   write_result(options.output, text, options.force);
 }
@@ -205,10 +241,10 @@ void run_iteration(IterationOptions options) {
 void declare_iteration(Command& command, int& /*status*/) {
   const auto options = std::make_shared<IterationOptions>();
   command
-      .add_option(
-          "TRACE", options->input,
-          "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the tasks "
-          "that prof-analyze --format tasks writes")
+      .add_option("TRACE", options->input,
+                  "Trace of a PyTorch profiler (Chrome's JSON), a prof.json, a graph with its "
+                  "costs, or the tasks "
+                  "that prof-analyze --format tasks writes")
       .required();
   command.add_option("--edition", options->edition,
                      "published: the DLRM models; calibrated: the longest path", editions());
@@ -219,6 +255,10 @@ void declare_iteration(Command& command, int& /*status*/) {
       .takes_one_value();
   command.add_flag("--met-prediction", options->is_prediction_met,
                    "What if every task took what is predicted for it");
+  command.add_option("--machine", options->machine,
+                     "Machine to predict for, an id or a file; default: what the file says");
+  command.add_option("--layers", options->layers,
+                     "File that says what events of a prof.json compute");
   command.add_option("--params", options->params,
                      "CSV of measured products (as for --model fc), for matrix products");
   command.add_option("--set", options->settings,

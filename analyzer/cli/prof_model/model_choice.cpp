@@ -2,6 +2,7 @@
 
 #include "base/command_line.hpp"
 #include "cli/common/options.hpp"
+#include "cli/prof_model/measured_run.hpp"
 #include "model/shipped_parameters.hpp"
 
 #include <fmt/format.h>
@@ -151,6 +152,13 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
     std::fprintf(stderr, "prof-model: warning: %s\n", warning.c_str());
   }
   return chosen;
+}
+
+read::Table read_measured(const ModelArguments& arguments, const std::string& file) {
+  const auto entries = model::all_models();
+  const auto found = std::ranges::find(entries, arguments.model, &ModelEntry::name);
+  return read_measured(file, found == entries.end() ? nullptr : &*found,
+                       parse_machine(arguments.machine));
 }
 
 model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table) {

@@ -42,6 +42,9 @@ struct ChosenModel {
 // error.
 [[nodiscard]] ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table);
 
+// Reads a table, or a run's measured rows in the chosen model's columns.  Throws read::InputError.
+[[nodiscard]] read::Table read_measured(const ModelArguments& arguments, const std::string& file);
+
 // Reads the rows that the model is to predict.  Throws UsageError, read::InputError.
 [[nodiscard]] model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table);
 

@@ -63,7 +63,7 @@ void add_prediction(std::string& text, const model::RowPrediction& prediction, s
 }
 
 void run_predict(const PredictOptions& options) {
-  const read::Table table = read::read_table(options.input);
+  const read::Table table = read_measured(options.model, options.input);
   const ChosenModel chosen = choose_model(options.model, table);
   model::RowReader reader = row_reader(chosen, table);
   std::string text = header(table, *chosen.model);

@@ -366,6 +366,44 @@ class Convert(Folder):
             self.assertIn(complaint, done.stderr)
 
 
+class Runs(Folder):
+    """Profiles in the place of tables."""
+    SMALL = GOLDEN.parents[1] / "gen3/small_h200.prof.json"
+
+    def run_in_f32(self):
+        text = self.SMALL.read_text()
+        for name in ["a_type", "b_type", "c_type"]:
+            text = text.replace('"%s": "bf16"' % name, '"%s": "f32"' % name)
+        return self.write("run.prof.json", text)
+
+    def test_a_run_becomes_a_product_table_that_knows_its_products(self):
+        profile, table = self.run_in_f32(), self.path / "products.csv"
+        done = run("fit", "--model", "fc", profile, "-o", table)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [row] = csv.DictReader(io.StringIO(table.read_text()))
+        self.assertEqual((row["kernel_runtime"], row["machine"]), ("200", "h200-sxm-141gb"))
+        done = run("predict", "--model", "fc", "--params", table, profile)
+        [row] = csv.DictReader(io.StringIO(done.stdout))
+        self.assertEqual((row["predicted_us"], row["predicted_exact_match"]), ("200", "1"), done.stderr)
+        [row] = json.loads(run("evaluate", "--model", "fc", "--params", table, profile, "--format", "json").stdout)
+        self.assertEqual((row["n"], row["mape_percent"]), (1, 0))
+
+    def test_says_why_a_run_has_no_rows_for_a_model(self):
+        done = run("fit", "--model", "fc", self.SMALL)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no measured row that fc covers", done.stderr)
+        self.assertIn("the table is of products in f32", done.stderr)
+
+    def test_an_iteration_has_three_times(self):
+        times = json.loads(run("iteration", self.SMALL).stdout)
+        self.assertEqual(times["measured_us"], 1000)
+        self.assertGreater(times["published_us"], 0)
+        self.assertLess(times["ours_lower_us"], times["ours_us"])
+        text = run("iteration", self.SMALL, "--format", "table").stdout
+        self.assertEqual([line.split()[0] for line in text.splitlines() if not line.startswith(" ")],
+                         ["measured", "published", "ours", "90"][:3])
+
+
 class Iteration(Folder):
     def test_gives_what_the_original_gives(self):
         file = GOLDEN / "trace_overheads.json"

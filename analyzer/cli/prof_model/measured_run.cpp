@@ -1,0 +1,140 @@
+#include "cli/prof_model/measured_run.hpp"
+
+#include "base/csv.hpp"
+#include "join/join.hpp"
+#include "model/machines.hpp"
+#include "model/registry.hpp"
+#include "read/file_text.hpp"
+#include "read/gzip.hpp"
+#include "read/input_error.hpp"
+#include "read/layers.hpp"
+#include "read/profile_format.hpp"
+#include "read/read_profile.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+const read::Machine* machine_of(const join::Analysis& analysis, const join::Row& row,
+                                const std::vector<read::Machine>& machines) {
+  const join::Run& run = analysis.runs[row.profile];
+  for (std::size_t i = 0; i < run.profile.devices.size(); ++i) {
+    if (run.profile.devices[i].device_id != row.device_id) continue;
+    const auto found = std::ranges::find(machines, run.machines[i], &read::Machine::id);
+    return found == machines.end() ? nullptr : &*found;
+  }
+  return nullptr;
+}
+
+std::string text_of(const model::Part& value) {
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
+  return {};
+}
+
+// Returns null for a table.
+const read::ProfileFormat* format_of(const std::filesystem::path& file) {
+  std::string text = read::read_text(file);
+  if (read::is_gzip(text)) text = read::gunzip(text, file.string(), read::kMaxFileBytes);
+  const std::string_view beginning = std::string_view(text).substr(0, read::kBeginning);
+  const auto formats = read::profile_formats();
+  const auto found = std::ranges::find_if(
+      formats, [&](const read::ProfileFormat& format) { return format.recognises(beginning); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+using Cells = std::map<std::string, std::string, std::less<>>;
+
+std::string csv_of(const std::vector<Cells>& rows) {
+  std::set<std::string> columns;
+  for (const Cells& row : rows) {
+    for (const auto& [column, value] : row)
+      columns.insert(column);
+  }
+  std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+  for (const Cells& row : rows) {
+    std::string line;
+    for (const std::string& column : columns) {
+      const auto found = row.find(column);
+      line += fmt::format("{}{}", line.empty() ? "" : ",", found == row.end() ? "" : found->second);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_run(const std::filesystem::path& file) {
+  return format_of(file) != nullptr;
+}
+
+bool is_prof_json(const std::filesystem::path& file) {
+  return format_of(file) == &read::profile_formats().front();
+}
+
+join::Analysis analyse_run(const std::filesystem::path& file,
+                           const std::optional<read::Machine>& machine, const std::string& layers,
+                           model::Models models) {
+  join::JoinOptions options;
+  options.machine = machine;
+  options.models = models;
+  options.keep_events = true;
+  if (!layers.empty()) options.layers = read::read_layers(std::filesystem::path(layers));
+  if (models == model::Models::kPublished)
+    options.each_model = std::make_shared<model::EachModel>(model::ModelChoices{});
+  const auto known = model::builtin_machines();
+  return join::join_files(
+      1, [&](std::size_t) { return read::read_profile(file); }, known, options);
+}
+
+read::Table read_measured(const std::filesystem::path& file, const model::ModelEntry* entry,
+                          const std::optional<read::Machine>& machine) {
+  const bool takes_runs = entry != nullptr && entry->inputs_of != nullptr;
+  if (!takes_runs || !is_run(file)) return read::read_table(file);
+  const join::Analysis analysis = analyse_run(file, machine, "", model::Models::kRoofline);
+  std::vector<read::Machine> machines = model::builtin_machines();
+  if (machine) machines.insert(machines.begin(), *machine);
+  std::vector<Cells> rows;
+  std::size_t of_kind = 0;
+  std::string reason;
+  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
+    const join::Row& row = analysis.rows[i];
+    const read::Event& event = analysis.runs[row.profile].profile.events[i];
+    const read::Machine* own = machine_of(analysis, row, machines);
+    if (!event.op || own == nullptr || !row.corrected_us || !(*row.working_us() > 0)) continue;
+    if (!model::covers(entry->operations, op_kind_from_name(event.op->kind))) continue;
+    ++of_kind;
+    const auto inputs = entry->inputs_of(
+        {*event.op, *own, {.name = row.kernel_name.str(), .launch = &event.launch}});
+    if (!inputs.reason.empty()) {
+      reason = inputs.reason;
+      continue;
+    }
+    Cells& cells = rows.emplace_back();
+    for (const auto& [column, value] : inputs.values)
+      cells.insert_or_assign(std::string(column), text_of(value));
+    cells["machine"] = own->id;
+    cells["time_us"] = fmt::format("{}", *row.working_us());
+    cells["kernel_name"] = base::csv_cell(row.kernel_name.str());
+  }
+  if (rows.empty()) {
+    throw read::InputError(fmt::format("{}: no measured row that {} covers, of {} of its kind{}{}",
+                                       file.string(), entry->name, of_kind,
+                                       reason.empty() ? "" : ": ", reason));
+  }
+  return {csv_of(rows), file.string()};
+}
+
+}  // namespace inline_prof::cli
