@@ -86,7 +86,7 @@ def part_census(check):
 
 
 def part_torch(check):
-    host = [sys.executable, check.scripts / "torch_host.py"]
+    host = [sys.executable, check.scripts / "torch_programs.py", "census"]
     census_of(check, "torch", "7, 8", [*host, "--nccl"], 30)
     # Both counts must come from kernels that are compiled already.
     with contextlib.suppress(Skip, Failure):

@@ -226,7 +226,7 @@ def part_overhead(check):
         compare.attempt(f"{work}, NVTX ranges that nobody reads, pairs", compare.pairs(single, dict, arguments=["--nvtx"]))
         compare.attempt(f"{work}, backend cupti, pairs",
                         compare.pairs(single, lambda: injected(check.library, compare.output(), backend="cupti")))
-    torch = [sys.executable, check.scripts / "overhead_torch.py", *size]
+    torch = [sys.executable, check.scripts / "torch_programs.py", "overhead", *size]
     compare.attempt("PyTorch, measuring within the budget, toggled",
                     compare.toggled([*torch, "--toggle"], compare.preloaded(**ADAPTIVE)), judge_measuring)
     compare.attempt("PyTorch, torch.profiler, toggled", compare.toggled([*torch, "--profiler"], {}))

@@ -24,6 +24,7 @@ NAMES_SINCE = (12, 3)  # CUDA's version from which drivers have cuFuncGetName
 NAMELESS = re.compile(r"kernel_without_a_name(~\d+)?$")
 # The example does not name its calls, and is told how long to learn.
 CALLS_OF_EXAMPLE = ["layers forward", "layers backward"]
+ARGUMENTS = {"conv": ["--iterations", "1000"], "torch": ["calls"]}
 
 
 # --- operations (claims 42, 43)
@@ -111,7 +112,7 @@ class Host:
         try:
             if not self.program.exists():
                 raise Skip("it was not built: its library is not in this toolkit")
-            said = host_run(command + (["--iterations", "1000"] if self.name == "conv" else []),
+            said = host_run(command + ARGUMENTS.get(self.name, []),
                        {**preloaded(self.library, path, warmup=3, repeat=2), **self.variables}, 20)
             self.said = said.stdout
             if not path.exists():
@@ -375,7 +376,7 @@ def no_simulation(check):
 
 def hosts_of(check, names, work, variables=None):
     work.mkdir(exist_ok=True)
-    programs = {"conv": check.build / "examples/conv/conv", "torch": check.scripts / "library_calls_torch.py"}
+    programs = {"conv": check.build / "examples/conv/conv", "torch": check.scripts / "torch_programs.py"}
     return [Host(name, programs.get(name, check.program(f"library_calls_{name}")), check.library, work, variables or {})
             for name in names]
 

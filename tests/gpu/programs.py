@@ -115,7 +115,7 @@ def part_examples(check):
             else:
                 check.say("SKIP", f"59, 60: {name} was not built")
         with check.claim("59, 60", "pytorch"):
-            run([sys.executable, check.scripts / "torch_gpu.py"], {}, 30)
+            run([sys.executable, check.scripts / "torch_programs.py", "gpu"], {}, 30)
             # As long as its GPU needs for a step, the application has made the next one's data.
             example(check, "pytorch", ["--torch", "--policy", "adaptive", "--", sys.executable, check.source / "examples/pytorch/gpt.py",
                                        "--steps", "1000", "--batch", "128", "--width", "1024", "--heads", "16"])

@@ -138,7 +138,7 @@ def rehearse(build, name):
             libraries = f"{os.environ['REHEARSAL_OLDER_DRIVER']}:{libraries}"
         stand_ins = {"STAND_IN_LOOP": str(build / "tests/gpu/loops"), "STAND_IN_NVTX_TOOL": str(build / "tests/gpu/libgpu_nvtx_tool.so")}
         if "Without" not in name:
-            stand_ins |= {"PATH": f"{HERE}/stand_ins:{os.environ['PATH']}", "STAND_IN_TORCH": str(HERE / "stand_ins/torch_training.py")}
+            stand_ins |= {"PATH": f"{HERE}/stand_ins:{os.environ['PATH']}", "STAND_IN_TORCH": str(HERE / "stand_ins/torch_programs.py")}
         if "NVIDIA_SMI" in variables:
             script(folder, "bin/nvidia-smi", variables["NVIDIA_SMI"])
             stand_ins["PATH"] = f"{folder}/bin:{os.environ['PATH']}"

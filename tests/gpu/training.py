@@ -202,8 +202,8 @@ class Loops:
     def __init__(self, check):
         self.check = check
         # The rehearsal's stand-in for PyTorch on a GPU.
-        torch = os.environ.get("STAND_IN_TORCH", check.scripts / "torch_training.py")
-        self.commands = {"loop": [check.program("loops"), "training"], "pytorch": [sys.executable, torch]}
+        torch = os.environ.get("STAND_IN_TORCH", check.scripts / "torch_programs.py")
+        self.commands = {"loop": [check.program("loops"), "training"], "pytorch": [sys.executable, torch, "training"]}
 
     def run(self, name, command, variables=None, **settings):
         """Returns (what the application says of itself, its profile)."""

@@ -1,4 +1,4 @@
-"""Plays the part of torch_training.py where PyTorch has no GPU: the training loop of loops.cu
+"""Plays the part of torch_programs.py where PyTorch has no GPU: the training loop of loops.cu
 (STAND_IN_LOOP), of which only the ranges are known, not which launch lies in which."""
 
 import json
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-done = subprocess.run([os.environ["STAND_IN_LOOP"], "training", *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
+done = subprocess.run([os.environ["STAND_IN_LOOP"], *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
 if done.returncode != 0:
     sys.exit(done.returncode)
 said = json.loads(done.stdout)

@@ -1,0 +1,328 @@
+"""PyTorch programs for the checks on a GPU.
+
+    torch_programs.py gpu
+        Does nothing but look for PyTorch and a GPU.
+    torch_programs.py census [--nccl] [--compile]
+        Trains a linear and a convolution model (cuBLAS, cuDNN) and replays a captured graph of each.  --nccl: all-reduces in a
+        group of one rank, too.  --compile: torch.compile of the linear model, whose kernels are Triton's, in place of all that.
+    torch_programs.py training [--steps N] [--mark] [--ranges]
+        Trains embeddings, layers of products and norms with AdamW.  --mark: each step is marked by the injected library's own
+        call.  --ranges: NVTX ranges around the parts of a step and each layer's forward pass.  Prints a JSON object: steps, and
+        with --ranges how many ranges were pushed and their paths.
+    torch_programs.py overhead [--blocks N] [--iterations N] [--toggle | --profiler]
+        Prints for blocks of steps what `loops overhead` prints.  --toggle: in blocks of the pattern off, on, on, off the
+        injected library is told by SIGUSR1 to measure.  --profiler: in the same blocks torch.profiler records.
+    torch_programs.py calls
+        Makes operations of known shapes, each once an iteration, and says `call NAME` as named_calls.hpp does.
+
+Exit status 77 where there is no PyTorch or no GPU.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import json
+import signal
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+
+try:
+    import torch
+except ImportError as error:
+    print(f"skipped: {error}", file=sys.stderr)
+    sys.exit(SKIPPED)
+if not torch.cuda.is_available():
+    print("skipped: PyTorch sees no GPU", file=sys.stderr)
+    sys.exit(SKIPPED)
+from torch import nn
+
+
+class Abi(ctypes.Structure):
+    """The head of struct inline_prof_abi (abi.h): all that is needed here."""
+    _fields_ = [("size", ctypes.c_uint64), ("initialize", ctypes.c_void_p), ("iteration", ctypes.CFUNCTYPE(None))]
+
+
+def iteration_mark():
+    """Returns the injected library's iteration call; it does nothing where the library is not preloaded."""
+    try:
+        get_abi = ctypes.CDLL(None).inline_prof_abi_v1
+    except AttributeError:
+        return lambda: None
+    get_abi.restype = ctypes.POINTER(Abi)
+    return get_abi().contents.iteration
+
+
+def numbers(*sizes, dtype=torch.half):
+    return torch.randn(*sizes, device="cuda", dtype=dtype)
+
+
+def train_step(model, inputs, optimizer):
+    optimizer.zero_grad(set_to_none=True)
+    model(inputs).float().square().mean().backward()
+    optimizer.step()
+
+
+# --- census
+
+CENSUS_STEPS = 20
+
+
+def linear_model():
+    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.LayerNorm(512), nn.Linear(512, 8))
+    return model.cuda().half(), numbers(128, 256)
+
+
+def convolution_model():
+    model = nn.Sequential(nn.Conv2d(16, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3))
+    return model.cuda().half(), numbers(8, 16, 32, 32)
+
+
+def train(model, inputs):
+    mark_iteration, optimizer = iteration_mark(), torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(CENSUS_STEPS):
+        mark_iteration()
+        train_step(model, inputs, optimizer)
+
+
+def replay(model, inputs):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side), torch.no_grad():
+        model(inputs)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), torch.no_grad():
+        model(inputs)
+    for _ in range(CENSUS_STEPS):
+        graph.replay()
+
+
+def all_reduce():
+    with tempfile.TemporaryDirectory() as folder:
+        torch.distributed.init_process_group("nccl", init_method=f"file://{folder}/rendezvous", rank=0, world_size=1)
+        values = torch.ones(1 << 20, device="cuda")
+        for _ in range(CENSUS_STEPS):
+            torch.distributed.all_reduce(values)
+        torch.cuda.synchronize()
+        torch.distributed.destroy_process_group()
+
+
+def census(options):
+    if options.compile:
+        model, inputs = linear_model()
+        train(torch.compile(model), inputs)
+    else:
+        for model_and_inputs in (linear_model(), convolution_model()):
+            train(*model_and_inputs)
+            replay(*model_and_inputs)
+        if options.nccl:
+            all_reduce()
+    torch.cuda.synchronize()
+
+
+# --- training
+
+LAYERS, WIDTH = 4, 512
+STEPS_PER_REPORT = 50
+
+
+class Ranges:
+    """NVTX ranges, where there are to be any, and what was pushed."""
+
+    def __init__(self, is_on):
+        self.is_on, self.open, self.pushed, self.paths = is_on, [], 0, set()
+
+    @contextlib.contextmanager
+    def __call__(self, name):
+        if not self.is_on:
+            yield
+            return
+        self.open.append(name)
+        self.paths.add(".".join(self.open))
+        self.pushed += 1
+        torch.cuda.nvtx.range_push(name)
+        yield
+        torch.cuda.nvtx.range_pop()
+        self.open.pop()
+
+
+class Model(nn.Module):
+    def __init__(self, ranges):
+        super().__init__()
+        self.ranges = ranges
+        self.table = nn.Embedding(1000, WIDTH)
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), nn.GELU()) for _ in range(LAYERS))
+        self.head = nn.Linear(WIDTH, 8)
+
+    def forward(self, tokens):
+        with self.ranges("table"):
+            values = self.table(tokens)
+        for number, layer in enumerate(self.layers):
+            with self.ranges(f"layer{number}"):
+                values = layer(values)
+        with self.ranges("head"):
+            return self.head(values)
+
+
+def training(options):
+    mark_iteration = iteration_mark() if options.mark else lambda: None
+    ranges = Ranges(options.ranges)
+    model = Model(ranges).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    tokens = torch.randint(0, 1000, (64, 32), device="cuda")
+    for step in range(1, options.steps + 1):
+        mark_iteration()
+        optimizer.zero_grad(set_to_none=True)
+        with ranges("forward"):
+            result = model(tokens)
+        with ranges("loss"):
+            loss = result.square().mean()
+        loss.backward()
+        with ranges("optimizer"):
+            optimizer.step()
+        if step % STEPS_PER_REPORT == 0:
+            loss.item()
+    torch.cuda.synchronize()
+    print(json.dumps({"steps": options.steps, **({"ranges": ranges.pushed, "paths": sorted(ranges.paths)} if options.ranges else {})}))
+
+
+# --- overhead
+
+WARM_UP_STEPS = 30
+
+
+def overhead(options):
+    layers = [part for _ in range(8) for part in (nn.Linear(1024, 1024), nn.GELU(), nn.LayerNorm(1024))]
+    model = nn.Sequential(*layers).cuda().bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    inputs = numbers(2048, 1024, dtype=torch.bfloat16)
+
+    def steps(count):
+        for _ in range(count):
+            train_step(model, inputs, optimizer)
+        torch.cuda.synchronize()
+
+    steps(WARM_UP_STEPS)
+    was_on = False
+    for block in range(options.blocks):
+        is_on = (options.toggle or options.profiler) and block % 4 in (1, 2)
+        if options.toggle and is_on != was_on:
+            signal.raise_signal(signal.SIGUSR1)  # the handler was put in by a library, so Python does not know it
+        was_on = is_on
+        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        with torch.profiler.profile(activities=activities) if options.profiler and is_on else contextlib.nullcontext():
+            steps(2)
+            start = time.perf_counter()
+            steps(options.iterations)
+            passed = time.perf_counter() - start
+        print(f"{'on' if is_on else 'off'} {passed / options.iterations * 1e6:.3f}", flush=True)
+
+
+# --- calls
+
+CALL_ITERATIONS = 60
+
+
+def linear():
+    """Backward, too."""
+    layer = nn.Linear(192, 320).cuda().half()
+    x = numbers(96, 192).requires_grad_()
+
+    def call():
+        layer.zero_grad()
+        layer(x).backward(torch.ones(96, 320, device="cuda", dtype=torch.half))
+    return call
+
+
+def product_of_floats():
+    a, b = numbers(72, 136, dtype=torch.float), numbers(136, 104, dtype=torch.float)
+    return lambda: a @ b
+
+
+def product_in_tf32():
+    a, b = numbers(88, 152, dtype=torch.float), numbers(152, 120, dtype=torch.float)
+
+    def call():
+        torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            a @ b
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = False
+    return call
+
+
+def batches():
+    a, b = numbers(6, 48, 80), numbers(6, 80, 112)
+    return lambda: torch.bmm(a, b)
+
+
+def convolution(channels, filters, memory_format):
+    layer = nn.Conv2d(channels, filters, 3, padding=1, bias=False).cuda().half().to(memory_format=memory_format)
+    x = numbers(8, channels, 28, 36).to(memory_format=memory_format)
+
+    def call():
+        with torch.no_grad():
+            layer(x)
+    return call
+
+
+def attention():
+    """Written out as products: other ways have kernels of PyTorch's own."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel  # since PyTorch 2.3
+    q, k, v = (numbers(2, 3, length, 64, dtype=torch.float) for length in (40, 56, 56))
+
+    def call():
+        with sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+            nn.functional.scaled_dot_product_attention(q, k, v)
+    return call
+
+
+CALLS = {
+    "linear": linear,
+    "product of f32": product_of_floats,
+    "product in tf32": product_in_tf32,
+    "bmm of f16": batches,
+    "convolution of f16": lambda: convolution(16, 32, torch.contiguous_format),
+    "convolution of f16 by channels": lambda: convolution(32, 64, torch.channels_last),
+    "attention of f32": attention,
+}
+
+
+def calls(_):
+    mark_iteration, made = iteration_mark(), {}
+    for name, prepare in CALLS.items():
+        # A version of PyTorch that lacks one has the others.
+        try:
+            call = prepare()
+            call()
+            made[name] = call
+        except (AttributeError, ImportError, RuntimeError, TypeError) as error:
+            print(f"refused {name}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
+    torch.cuda.synchronize()
+    for _ in range(CALL_ITERATIONS):
+        mark_iteration()
+        for call in made.values():
+            call()
+    torch.cuda.synchronize()
+    for name in made:
+        print(f"call {name}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("program", choices=("gpu", "census", "training", "overhead", "calls"))
+    for flag in ("--nccl", "--compile", "--mark", "--ranges", "--toggle", "--profiler"):
+        parser.add_argument(flag, action="store_true")
+    for count, usual in (("--steps", 300), ("--blocks", 32), ("--iterations", 40)):
+        parser.add_argument(count, type=int, default=usual)
+    options = parser.parse_args()
+    torch.manual_seed(1)
+    programs = {"gpu": lambda _: None, "census": census, "training": training, "overhead": overhead, "calls": calls}
+    programs[options.program](options)
+
+
+if __name__ == "__main__":
+    main()
