@@ -20,7 +20,7 @@
 
 namespace inline_prof::join {
 
-// What one kernel after the other takes, as means over devices: idle time is no part of it.
+// The sum of kernels one after the other, as means over devices: idle time is no part of it.
 struct KernelSum {
   std::size_t rows = 0;
   double measured_us = 0.0;
