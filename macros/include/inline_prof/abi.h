@@ -122,7 +122,7 @@ struct inline_prof_abi {
 };
 
 #define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are discovered */
-#define INLINE_PROF_WANTS_LABELS 2u     /* record, op: until launches tell the labels without a site */
+#define INLINE_PROF_WANTS_LABELS 2u     /* record, op: until launches tell what they are around */
 #define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
 #define INLINE_PROF_WANTS_OPERATORS 8u  /* call_*: in one iteration of the warm-up */
 
