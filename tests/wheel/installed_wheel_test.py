@@ -83,6 +83,10 @@ class InstalledWheel(unittest.TestCase):
                 self.run_it("prof-analyze", line.split()[0], "--help")
         self.assertTrue((self.venv / "share/man/man7/inline_prof.7").is_file())
 
+    def test_the_simulated_gpu_has_what_pytorch_is_linked_with(self):
+        libraries = {path.name for path in self.venv.rglob("inline_prof/simgpu/*.so*")}
+        self.assertLessEqual({"libcufile.so.0", "libcusparseLt.so.0", "libnvshmem_host.so.3"}, libraries)
+
     def test_a_profile_on_the_simulated_gpu(self):
         before = self.files()  # a site-packages that nobody may write to does
         profile = self.profile("plain")
