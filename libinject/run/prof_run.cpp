@@ -21,6 +21,8 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -42,6 +44,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  prof-run -- ./train --epochs 1                  measure everything that is met\n"
     "  prof-run --schedule schedule.json -- ./train    measure what the schedule names\n"
+    "  prof-run --only 'blocks.2.attn*' -- ./train     measure these layers only\n"
     "  prof-run --sim -- ./train                       rehearse without a GPU\n"
     "  prof-run doctor -- ./train                      look for what would go wrong\n"
     "  prof-run --help-env                             every environment variable";
@@ -76,6 +79,7 @@ struct Options {
   bool simulate = false;
   bool exit_when_done = false;
   bool torch = false;
+  std::string only;                             // glob of layers; empty: all
   std::map<std::string, std::string> settings;  // variable -> value
   std::vector<std::string> command;
 };
@@ -145,7 +149,26 @@ void check_settings() {
   }
 }
 
+// Writes a schedule of the layers that fit `glob`, whatever encloses them, and returns its path.
+// The name comes from the glob: all ranks of a host may write it.
+std::string schedule_of_layers(const std::string& glob) {
+  if (glob.find_first_of("\"\\") != std::string::npos)
+    throw UsageError("--only: a quote or a backslash, expected a glob of layer names");
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() /
+      fmt::format("inline_prof_only_{}_{:x}.json", getuid(), std::hash<std::string>()(glob));
+  const std::string part = fmt::format("{}.{}", file.string(), getpid());
+  std::ofstream(part) << fmt::format("{{\"patterns\": [{{\"match\": \"*{}.*\"}}]}}\n", glob);
+  std::filesystem::rename(part, file);
+  return file.string();
+}
+
 void apply_settings(const Options& options) {
+  if (!options.only.empty()) {
+    if (options.settings.contains("INLINE_PROF_SCHEDULE"))
+      throw UsageError("--only makes a schedule: expected no --schedule beside it");
+    setenv("INLINE_PROF_SCHEDULE", schedule_of_layers(options.only).c_str(), 1);
+  }
   for (const auto& [name, value] : options.settings) {
     setenv(name.c_str(), value.c_str(), 1);
   }
@@ -189,13 +212,13 @@ void preload(const std::string& library_path) {
   setenv("NVTX_INJECTION64_PATH", library_path.c_str(), 0);
 }
 
+constexpr const char* kNoSimulatedGpu =
+    "--sim: the simulated GPU is neither in the build tree nor in the installation of this "
+    "program (of a wheel: pip install inline_prof_simgpu-*.whl)";
+
 void simulate(const std::string& command) {
   const std::string folder = find_simulated_gpu();
-  if (folder.empty()) {
-    throw std::runtime_error(
-        "--sim: the simulated GPU is neither in the build tree nor in the installation of this "
-        "program (of a wheel: pip install inline_prof_simgpu-*.whl)");
-  }
+  if (folder.empty()) throw std::runtime_error(kNoSimulatedGpu);
   const std::string program = find_program(command);
   const std::string reason = program.empty() ? "" : why_not_simulated(program, folder);
   if (!reason.empty()) throw std::runtime_error("--sim: " + reason);
@@ -263,6 +286,17 @@ int run(const Options& options) {
   return become(options.command);
 }
 
+// Examines the simulated GPU: a driver's place is known when a program starts.
+int become_doctor_of_simulated(const Options& options) {
+  const std::string folder = find_simulated_gpu();
+  if (folder.empty()) throw std::runtime_error(kNoSimulatedGpu);
+  setenv("LD_LIBRARY_PATH", library_path_with(folder).c_str(), 1);
+  std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "doctor",
+                                   "--format", options.format};
+  command.insert(command.end(), options.command.begin() + 1, options.command.end());
+  return become(command);
+}
+
 int run_doctor(const Options& options) {
   const auto checks =
       examine(find_library(), options.command.empty() ? "" : options.command.front());
@@ -279,6 +313,8 @@ void declare(cli::Command& app, bool is_doctor, Options& options) {
                "prints every environment variable that the library reads");
   app.add_flag("--sim", options.simulate,
                "runs the program on the simulated GPU (shared CUDA runtime only)");
+  app.add_option("--only", options.only,
+                 "Measures only the layers that fit this glob, as blocks.2.attn*");
   app.add_flag("--torch", options.torch, description_of("INLINE_PROF_TORCH"));
   app.add_flag("--exit-when-done", options.exit_when_done,
                description_of("INLINE_PROF_EXIT_WHEN_DONE"));
@@ -312,6 +348,10 @@ int main_of(int argc, char** argv) {
                                  [&](cli::Command& app) { declare(app, is_doctor, options); });
   if (status) return *status;
   options.command = command_in(std::move(options.command));
+  // Written behind the options: prof-run --sim doctor.
+  const bool is_late_doctor = options.simulate && !options.command.empty() &&
+                              options.command.front() == "doctor" && find_program("doctor").empty();
+  if (is_late_doctor) return become_doctor_of_simulated(options);
   return is_doctor ? run_doctor(options) : run(options);
 }
 

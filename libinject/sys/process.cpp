@@ -1,5 +1,6 @@
 #include "sys/process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdio>
@@ -16,12 +17,51 @@ std::string host_name() {
   return name.data();
 }
 
+namespace {
+
+std::string last_part(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+// Returns the script, or the module of -m, in an interpreter's arguments; empty if it has neither.
+std::string script_name() {
+  std::array<char, 4096> text{};
+  const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  const ssize_t length = read(file, text.data(), text.size() - 1);
+  close(file);
+  std::string_view rest(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  bool is_first = true;
+  bool is_value = false;  // of the option before
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (is_first || is_value) {
+      is_value = false;
+    } else if (word == "-m") {
+      return std::string(rest.substr(0, rest.find('\0')));
+    } else if (word == "-c") {
+      return "";
+    } else if (!word.starts_with('-')) {
+      return last_part(word);
+    } else {
+      is_value = word == "-X" || word == "-W";
+    }
+    is_first = false;
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string command_name() {
   std::array<char, 4096> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
   if (length <= 0) return "unknown";
   const std::string_view whole(path.data(), static_cast<std::size_t>(length));
-  return std::string(whole.substr(whole.rfind('/') + 1));
+  const std::string program = last_part(whole);
+  const std::string script = program.starts_with("python") ? script_name() : "";
+  return script.empty() ? program : script;
 }
 
 std::string utc_time_now() {

@@ -6,7 +6,7 @@
 namespace inline_prof::sys {
 
 [[nodiscard]] std::string host_name();     // "unknown" if it cannot be determined
-[[nodiscard]] std::string command_name();  // last part of the program's path
+[[nodiscard]] std::string command_name();  // last part of the program's path; the script of Python
 [[nodiscard]] std::string utc_time_now();  // 2026-11-21T01:02:03Z
 
 // Returns the version in "NVRM version: ... 580.159.03 ..." of /proc/driver/nvidia/version; empty

@@ -86,6 +86,7 @@ class Abi:
         self._layer_follow = table.layer_follow
         self._op = table.op
         self._call_close = table.call_close
+        self._record_data = table.record_data
         # A model makes the same calls in each step, and its layers make the same calls.
         self._known_attributes = {}
         self._known_works = {}  # id() of a list -> (the list, what the library reads)
@@ -94,6 +95,10 @@ class Abi:
         """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
         kind, given = self._known(kind, attributes)
         self._op(None, label, kind, given, len(attributes))
+
+    def record_fact(self, name, value):
+        """Notes something about the whole run; False if the library does not take it yet."""
+        return self._record_data(b"inline_prof." + name.encode(), None, str(value).encode(), 0) != 0
 
     def call_close(self, name, layer, works):
         """Ends the call that call_open() began.  `name` is bytes; `layer` (bytes or None) is that of launches outside all

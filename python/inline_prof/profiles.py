@@ -154,18 +154,38 @@ def _median(values):
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
 
+def _predictions(path):
+    """Returns what prof-analyze says of each event, by its place; without it, why nothing is known."""
+    from . import reports
+
+    try:
+        rows = reports.report(path, format="json")["rows"]
+    except reports.ReportError as error:
+        return {}, str(error)
+    return {(row["device_id"], row["layer"], row["event"], row["occurrence"], row["start_index"]): row
+            for row in rows}, None
+
+
 def frame(path):
-    """Returns the events of `path` as a pandas.DataFrame: those of read(), with `op` flattened, and with `samples` and
-    `median_us`.  Raises ImportError without pandas."""
+    """Returns the events of `path` as a pandas.DataFrame: those of read(), with `op` flattened, with `samples` and
+    `median_us`, and with prof-analyze's `predicted_us`, `ratio`, `verdict` and `reason`, why there is no prediction.
+    Raises ImportError without pandas."""
     import pandas
 
+    events = read(path)["events"]
+    predictions, complaint = _predictions(path)
     rows = []
-    for event in read(path)["events"]:
+    for event in events:
         row = {key: value for key, value in event.items() if key != "op"}
         for key, value in (event.get("op") or {}).items():
             row["op_" + key] = value
         median = _median(event["measured_times_ms"])
         row["samples"] = len(event["measured_times_ms"])
         row["median_us"] = None if median is None else 1000 * median
+        found = predictions.get((event["device_id"], event["layer_name"], event["event_name"],
+                                 event["met_times_within_this_stream"], event["start_index"]), {})
+        for key in ("predicted_us", "ratio", "verdict"):
+            row[key] = found.get(key)
+        row["reason"] = found.get("reason", complaint)
         rows.append(row)
     return pandas.DataFrame(rows)

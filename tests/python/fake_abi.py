@@ -31,6 +31,7 @@ class FakeAbi:
         self.iterations = 0
         self.labels = []
         self.ops = []
+        self.facts = {}
         self.calls = []
         self.layers_of_calls = []  # where no module is
         self.open_calls = 0
@@ -46,6 +47,10 @@ class FakeAbi:
 
     def record(self, site, label, stream, device, in_graph, extra):
         self.labels.append(label.decode())
+
+    def record_fact(self, name, value):
+        self.facts[name] = value
+        return True
 
     def op(self, label, kind, attributes):
         self.ops.append((label.decode(), kind, attributes))

@@ -187,6 +187,21 @@ class Reading(Folder):
         self.assertNotIn("op", gemm)
         self.assertGreater(gemm["median_us"], 0)
         self.assertEqual(gemm["samples"], len(gemm["measured_times_ms"]))
+        if inline_prof.reports.find_analyzer() is None:
+            self.assertIn("prof-analyze is neither", gemm["reason"])
+        else:
+            self.assertGreater(gemm["predicted_us"], 0)
+            self.assertIsNone(gemm["reason"])
+            self.assertIn("operation not known", " ".join(str(row["reason"]) for row in rows))
+
+    def test_a_frame_says_why_there_are_no_predictions(self):
+        rows = []
+        pandas = types.SimpleNamespace(DataFrame=lambda given: rows.extend(given) or given)
+        with unittest.mock.patch.dict(sys.modules, pandas=pandas), \
+                unittest.mock.patch("inline_prof.reports.find_analyzer", return_value=None):
+            inline_prof.frame(ROOT / "tests/data/gen3/small_h200.prof.json")
+        self.assertEqual({row["predicted_us"] for row in rows}, {None})
+        self.assertIn("prof-analyze is neither", rows[0]["reason"])
 
 
 class Reports(Folder):

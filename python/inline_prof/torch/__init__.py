@@ -17,6 +17,7 @@ from .. import abi as _abi
 _is_reloaded = "_active" in globals()
 if not _is_reloaded:
     _active = None  # the session.Session
+    _said = {}  # samples and tokens of an iteration, as the library knows them
     _forked = False
 
 
@@ -55,14 +56,21 @@ def is_active():
     return _active is not None
 
 
-def iteration():
-    """Begins an iteration.  From the first call on, optimizers' steps no longer do."""
+def iteration(samples=None, tokens=None):
+    """Begins an iteration.  From the first call on, optimizers' steps no longer do.
+
+    `samples` and `tokens` are what one iteration works through on this rank: reports show them by the second."""
+    try:
+        abi = _abi.find() if _active is None or samples or tokens else None
+    except _abi.AbiError:
+        abi = None
+    for name, count in (("samples", samples), ("tokens", tokens)):
+        if abi is not None and count and _said.get(name) != count and abi.record_fact(name, count):
+            _said[name] = count
     if _active is not None:
         _active.iteration()
-    else:
-        abi = _abi.find()
-        if abi is not None:
-            abi.iteration()
+    elif abi is not None:
+        abi.iteration()
 
 
 def _forget():

@@ -29,6 +29,7 @@ class Session:
         self._marks_by_hand = False
         self._root_calls = 0
         self._has_steps = False  # steps tell iterations apart
+        self._has_named_steps = False
         threads = Threads(abi)
         self._shapes = Shapes(abi, self._fail)
         self._backward = Backward(threads, self._fail)
@@ -83,6 +84,8 @@ class Session:
         self._has_steps = True
         self._backward.end()
         if iteration_ends and not self._marks_by_hand:
+            # The library counts calls, whoever makes them.
+            self._has_named_steps = self._has_named_steps or self._abi.record_fact("iterations", "optimizer step")
             self._abi.iteration()
         self._look()
 

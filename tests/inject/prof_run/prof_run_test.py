@@ -101,6 +101,26 @@ class AProgramUnderTheLibrary(ProfRun):
         result = self.run_it("found", PATH=f"{self.folder}:{os.environ['PATH']}")
         self.assertEqual(result.stdout, "here\n")
 
+    def test_gets_a_schedule_of_some_layers(self):
+        path = self.shown("INLINE_PROF_SCHEDULE", "--only", "blocks.2.attn*", TMPDIR=str(self.folder))
+        matches = [pattern["match"] for pattern in json.loads(pathlib.Path(path).read_text())["patterns"]]
+        self.assertEqual(matches, ["*blocks.2.attn*.*"])
+        result = self.run_it("--only", "x", "--schedule", path, "--", "/bin/echo", "ran")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("--only makes a schedule: expected no --schedule beside it", result.stderr)
+
+    def test_does_not_start_without_its_schedule(self):
+        result = self.run_it("--schedule", "none.json", "--", "/bin/echo", "ran")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn("none.json: No such file or directory; expected a readable file", result.stderr)
+        result = self.run_it("--", "/bin/echo", "ran", INLINE_PROF_SCHEDULE="none.json")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+
+    def test_may_be_the_doctor_behind_its_options(self):
+        result = self.run_it("--sim", "doctor")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("driver", result.stdout)
+
     def test_ends_with_its_own_status(self):
         self.assertEqual(self.run_it("/bin/sh", "-c", "exit 5").returncode, 5)
 
