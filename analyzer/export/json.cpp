@@ -2,6 +2,7 @@
 #include "export/values.hpp"
 #include "join/diagnose/idle.hpp"
 #include "join/model_scores.hpp"
+#include "join/rollups.hpp"
 #include "report/columns.hpp"
 
 #include <optional>
@@ -113,6 +114,7 @@ Json run_json(const join::Run& run) {
   json["rank"] = or_null(profile.rank);
   json["command"] = or_null(profile.command);
   json["complete"] = profile.complete;
+  json["simulated"] = profile.simulated;
   json["iterations"] = profile.iter_time_ms.size();
   json["iteration_us"] = or_null(run.iteration.us);
   json["iteration_source"] = or_null(profile.profiler.iteration_source);
@@ -233,6 +235,32 @@ Json could_be_faster_json(const join::Analysis& analysis) {
   return json;
 }
 
+Json causes_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::Cause& cause : join::find_causes(analysis)) {
+    json.push_back({{"name", cause.name},
+                    {"advice", cause.advice},
+                    {"where", or_null(cause.where)},
+                    {"rows", cause.rows},
+                    {"time_us", cause.time_us},
+                    {"gain_us", cause.gain_us}});
+  }
+  return json;
+}
+
+Json totals_json(const std::vector<join::Total>& totals) {
+  Json json = Json::array();
+  for (const join::Total& total : totals) {
+    json.push_back({{"name", total.name},
+                    {"count", total.count},
+                    {"time_us", total.time_us},
+                    {"share_percent", or_null(total.share_percent)},
+                    {"ratio", or_null(total.ratio)},
+                    {"peak_part", or_null(total.peak_part)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string json_report(const join::Analysis& analysis) {
@@ -281,6 +309,10 @@ std::string json_report(const join::Analysis& analysis) {
   json["by_model"] = by_model_json(analysis.rows);
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["could_be_faster"] = could_be_faster_json(analysis);
+  json["causes"] = causes_json(analysis);
+  json["layer_patterns"] = totals_json(join::totals_by_layer_pattern(analysis));
+  json["operators"] = totals_json(join::totals_by_operator(analysis));
+  json["flops_utilisation"] = or_null(join::flops_utilisation(analysis));
   json["warnings"] = analysis.warnings;
   return document(json);
 }

@@ -11,13 +11,11 @@ namespace inline_prof::join {
 
 // Pointers into Analysis::merged; null where there is no such row.
 struct NotableRows {
-  std::vector<const MergedRow*> slow;       // largest share first
-  double slow_percent = 0.0;                // of the iteration, together
-  std::size_t judged = 0;                   // that a prediction with an interval is held against
-  std::size_t upper_bounds = 0;             // that may be slow, or only launched late
-  const MergedRow* above_bound = nullptr;   // that loses most time above a bare bound
-  const MergedRow* unpredicted = nullptr;   // the largest that is measured and not predicted
-  const MergedRow* largest_gain = nullptr;  // that saves most, if it is a per cent of the iteration
+  std::vector<const MergedRow*> slow;      // largest share first
+  double slow_percent = 0.0;               // of the iteration, together
+  std::size_t judged = 0;                  // that a prediction with an interval is held against
+  std::size_t upper_bounds = 0;            // that may be slow, or only launched late
+  const MergedRow* unpredicted = nullptr;  // the largest that is measured and not predicted
 };
 
 [[nodiscard]] NotableRows notable_rows(const Analysis& analysis);

@@ -1,16 +1,26 @@
 #include "join/row_order.hpp"
 
+#include "base/glob.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
 namespace inline_prof::join {
 
-RowOrder row_order(const Analysis& analysis, std::size_t top) {
+RowOrder row_order(const Analysis& analysis, std::size_t top, std::string_view layers) {
   const auto& merged = analysis.merged;
   RowOrder order;
+  // A layer fits whatever encloses it: blocks.2 is GPT.blocks.2.
+  const std::string glob = fmt::format("*{}", layers);
+  const auto is_other = [&](const MergedRow& row) {
+    return !layers.empty() && !base::glob_matches(glob, row.layer);
+  };
   std::vector<bool> shown(merged.size(), false);
   for (std::size_t i = 0; i < merged.size(); ++i) {
     const MergedRow& row = merged[i];
+    if (is_other(row)) continue;
     if (!row.raw_us && !row.predicted_us && row.in_iteration_us.value_or(0) <= 0) continue;
     for (std::optional<std::size_t> at = i; at && !shown[*at]; at = merged[*at].parent)
       shown[*at] = true;
@@ -19,7 +29,7 @@ RowOrder row_order(const Analysis& analysis, std::size_t top) {
   std::vector<std::size_t> outer;
   for (std::size_t i = 0; i < merged.size(); ++i) {
     if (!shown[i]) {
-      ++order.nothing_known;
+      ++(is_other(merged[i]) ? order.other_layers : order.nothing_known);
       continue;
     }
     (merged[i].parent ? children[*merged[i].parent] : outer).push_back(i);

@@ -87,6 +87,7 @@ read::Machine choose_machine(const std::string& name, std::span<const read::Mach
     all.push_back(&machine);
     if (machine.id.starts_with(id + "-")) variants.push_back(&machine);
   }
+  if (variants.size() == 1) return *variants.front();
   if (!variants.empty()) {
     throw std::invalid_argument(
         fmt::format("machine {} is not one GPU: choose from {}", name, ids_of(variants)));

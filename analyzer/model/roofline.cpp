@@ -382,6 +382,21 @@ Outcome predict_roofline(const read::Op& op, const read::Machine& machine) {
   return {prediction, ""};
 }
 
+std::optional<Seconds> time_at_peak(const read::Op& op, const read::Machine& machine) {
+  const OpWork work = work_of(op);
+  if (!work.reason.empty() || work.operands.empty() || !(work.flops.value > 0)) return {};
+  const Peak peak = find_peak(machine, work);
+  if (!peak.missing.empty() || !(peak.rate.value > 0)) return {};
+  return work.flops / peak.rate;
+}
+
+Seconds least_time(const Prediction& bound, double bytes, const read::Machine& machine) {
+  if (bound.bound == Bound::kCompute) return machine.gemm_fraction * bound.time;
+  if (bound.bound != Bound::kMemory) return Seconds{0};
+  const bool may_be_in_l2 = machine.l2_mb && bytes <= *machine.l2_mb * 1e6;
+  return machine.memory_fraction / (may_be_in_l2 ? kL2Gain : 1.0) * bound.time;
+}
+
 Outcome predict_copy(const read::Op& op, const read::Machine& machine) {
   const OpWork work = work_of(op);
   if (!work.reason.empty()) return Outcome::none(work.reason);

@@ -6,6 +6,7 @@
 #include "read/machine.hpp"
 #include "read/op.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,15 @@ struct OpWork {
 // Every tensor is moved once; roofline.cpp says for each kind what it computes and moves.  Other
 // kinds, and operations that lack an attribute, have no prediction.
 [[nodiscard]] Outcome predict_roofline(const read::Op& op, const read::Machine& machine);
+
+// Returns what the matrix products of `op` take at the data sheet's peak; empty if it has none, or
+// the machine has no peak for their type.
+[[nodiscard]] std::optional<Seconds> time_at_peak(const read::Op& op, const read::Machine& machine);
+
+// Returns the least time that no kernel can beat where `bound` is the prediction's: at the data
+// sheet's rates, not those that are reached, and with everything in the L2 if it fits.
+[[nodiscard]] Seconds least_time(const Prediction& bound, double bytes,
+                                 const read::Machine& machine);
 
 // Copies and fills: a latency, and the bytes at what the slowest part of their way reaches
 // (docs/models/copies.md).  From pageable memory of the host a bound: no interval.

@@ -1,19 +1,24 @@
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
+#include "join/rollups.hpp"
 #include "report/head.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::report {
 namespace {
 
 constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
-constexpr double kLargeRowPercent = 1.0;
 constexpr double kMuchIdlePercent = 5.0;
+constexpr std::size_t kMostOfAName = 40;  // of a layer and its kernel, in a sentence
 
 std::string name_of(const join::MergedRow& row) {
   const std::string event = readable_event(row.event, row.source);
@@ -22,16 +27,75 @@ std::string name_of(const join::MergedRow& row) {
   return name;
 }
 
+// Returns what makes the whole report doubtful, to stand in front of it.
+std::string describe_doubts(const join::Analysis& analysis) {
+  std::string doubts(simulated_words(analysis));
+  const bool is_incomplete = std::ranges::any_of(
+      analysis.runs, [](const join::Run& run) { return !run.profile.complete; });
+  if (is_incomplete) doubts += "NOT COMPLETE. ";
+  if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
+    doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
+                          rows, rows == 1 ? " is" : "s are");
+  return doubts;
+}
+
+// Returns ", 1,789 samples/s" for what the program said that an iteration works through.
+std::string describe_rates(const join::Analysis& analysis) {
+  std::string text;
+  for (const std::string_view what : {"samples", "tokens"}) {
+    double sum = 0.0;
+    for (const join::Run& run : analysis.runs) {
+      const std::string* number = join::fact_of(run.profile, what);
+      if (number == nullptr) continue;
+      double value = 0.0;
+      std::from_chars(number->data(), number->data() + number->size(), value);
+      sum += value;
+    }
+    if (sum > 0)
+      text +=
+          fmt::format(", {} {}/s",
+                      grouped(static_cast<std::int64_t>(sum * 1e6 / *analysis.iteration.us)), what);
+  }
+  return text;
+}
+
 std::string describe_whole(const join::Analysis& analysis) {
   if (!analysis.shares_percent || !analysis.iteration.us) {
     return fmt::format("Where the iteration goes is not known: {}.", analysis.shares_reason);
   }
   const join::Shares& percent = *analysis.shares_percent;
-  return fmt::format(
-      "An iteration takes {:.3f} ms. {:.1f} % of it is measured and predicted, {:.1f} % measured "
-      "without a prediction, {:.1f} % seen but not measured, {:.1f} % idle or not seen.",
-      *analysis.iteration.us * 1e-3, percent.predicted, percent.measured, percent.seen,
-      percent.idle);
+  std::vector<std::string> parts;
+  for (const auto& [part, words] :
+       {std::pair(percent.predicted, "measured and predicted"),
+        std::pair(percent.measured, "only measured"), std::pair(percent.seen, "only seen"),
+        std::pair(percent.idle, "idle or not seen")}) {
+    constexpr double least_percent = 0.05;
+    if (part < least_percent) continue;
+    parts.push_back(fmt::format("{:.1f} % {}{}", part, parts.empty() ? "of it is " : "", words));
+  }
+  return fmt::format("An iteration takes {:.3f} ms{}. {}.", *analysis.iteration.us * 1e-3,
+                     describe_rates(analysis), fmt::join(parts, ", "));
+}
+
+std::string with_capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+// Names the three largest causes: "dtype casts 29.0 % (94 kernels), launch-bound 20.1 %".
+std::string describe_causes(const std::vector<join::Cause>& causes, double iteration_us) {
+  constexpr std::size_t most_causes = 3;
+  std::vector<std::string> words;
+  for (const join::Cause& cause : causes) {
+    if (words.size() == most_causes) break;
+    const std::string kernels =
+        cause.rows == 0 ? ""
+                        : fmt::format(" ({} kernel{})", cause.rows, cause.rows == 1 ? "" : "s");
+    words.push_back(
+        fmt::format("{} {:.1f} %{}", cause.name, 100.0 * cause.time_us / iteration_us, kernels));
+  }
+  return with_capital(fmt::format("{} of the step.", fmt::join(words, ", ")));
 }
 
 std::string count_of_rows(std::size_t count) {
@@ -54,25 +118,12 @@ std::string describe_not_slow(const join::NotableRows& rows) {
           : fmt::format("None of {} rows with a prediction and its interval is slow.", rows.judged);
   if (rows.upper_bounds > 0) {
     text += fmt::format(
-        " {} longer than predicted, but the GPU had run dry when the host launched {}: these times "
-        "are upper bounds, which hold some of the launching, and do not say that a kernel is slow.",
-        count_of_rows(rows.upper_bounds), rows.upper_bounds == 1 ? "it" : "them");
-  }
-  if (rows.above_bound != nullptr && *rows.above_bound->ratio > 1.0) {
-    const join::MergedRow& row = *rows.above_bound;
-    text += fmt::format(
-        " Furthest above its bound is {}, {:.1f} times, {:.1f} % of the iteration; a bound is the "
-        "least time there can be, and not what to expect.",
-        name_of(row), *row.ratio, row.share_percent.value_or(0.0));
+        " {} longer than predicted, but the GPU had run dry before: upper bounds, which hold some "
+        "of "
+        "the launching.",
+        count_of_rows(rows.upper_bounds));
   }
   return text;
-}
-
-// Names what there may be to gain if nothing is slow for certain.
-std::string describe_gain(const join::MergedRow& row) {
-  return fmt::format("The most to gain is at {}: {:.1f} us of the iteration, if it met its {}.",
-                     name_of(row), row.saved_us_if_predicted.value_or(0.0),
-                     join::is_bound(row) ? "bound" : "prediction");
 }
 
 // Names what the GPU waits for most; empty if that is not known, or little.
@@ -82,7 +133,9 @@ std::string describe_idle(const join::Analysis& analysis) {
   if (part == nullptr || !analysis.iteration.us) return {};
   const double percent = 100.0 / *analysis.iteration.us;
   if (part->us * percent < kMuchIdlePercent) return {};
-  const std::string place = part->behind.empty() ? "" : readable_name(part->behind.front().place);
+  const std::string place =
+      part->behind.empty() ? ""
+                           : shortened(readable_name(part->behind.front().place), kMostOfAName);
   const std::string share = fmt::format("The GPU waits {:.0f} % of the step", part->us * percent);
   switch (part->reason) {
     case join::IdleReason::kLaunchingThread:
@@ -155,21 +208,73 @@ std::string describe_last_rank(const join::Analysis& analysis) {
       describe_why_late(analysis, devices.front()));
 }
 
-std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows) {
-  std::vector<std::string> steps;
-  if (!rows.slow.empty() && rows.slow.front()->share_percent.value_or(0.0) >= kLargeRowPercent) {
-    steps.push_back(fmt::format("Look at {} first.", name_of(*rows.slow.front())));
-  } else if (rows.largest_gain != nullptr) {
-    steps.push_back(describe_gain(*rows.largest_gain));
+// Says how long the program has to run until each event has its samples; empty if that is not what
+// a run lacks.
+std::string describe_missing_samples(const join::Analysis& analysis) {
+  const read::Profile& profile = analysis.runs.front().profile;
+  const auto& [repeat, warmup] =
+      std::pair(profile.profiler.repeat, profile.profiler.warmup_iterations.value_or(0));
+  if (profile.complete || !repeat || profile.profiler.policy == "adaptive" ||
+      profile.profiler.mode != "fine_grained") {
+    return {};
   }
-  if (!analysis.could_be_faster.empty() && analysis.iteration.us) {
-    const join::Improvement& best = analysis.could_be_faster.front();
-    if (const double percent = 100 * best.saved_us() / *analysis.iteration.us;
-        percent >= kLargeRowPercent) {
-      steps.push_back(fmt::format("{:.1f} % could be saved at {} x {}: {}.", percent, best.rows,
-                                  readable_name(best.layers.empty() ? best.operation : best.layers),
-                                  best.remedy));
-    }
+  constexpr std::int64_t least_samples = 6;  // for an interval
+  std::int64_t events = 0;
+  std::int64_t without = 0;
+  std::int64_t few = 0;
+  for (const join::Row& row : analysis.rows) {
+    if (row.profile != 0) continue;
+    ++events;
+    if (row.samples == 0) ++without;
+    if (std::cmp_less(row.samples, std::min(least_samples, *repeat))) ++few;
+  }
+  const auto steps = [&](std::int64_t samples) { return grouped(events * samples + warmup); };
+  if (without > 0) {
+    return fmt::format("{} of {} rows have no sample: run {} steps, or use --repeat 2 ({}).",
+                       grouped(without), grouped(events), steps(*repeat), steps(2));
+  }
+  if (few == 0) return {};
+  return fmt::format("{} of {} rows have too few samples for an interval: run {} steps.",
+                     grouped(few), grouped(events), steps(std::min(least_samples, *repeat)));
+}
+
+// A run of PyTorch whose kernels have no modules and operators.
+bool is_torch_without_names(const join::Analysis& analysis) {
+  const bool is_torch = std::ranges::any_of(analysis.rows, [](const join::Row& row) {
+    return row.event.str().find("at::native") != std::string::npos ||
+           row.kernel_name.str().find("2at6native") != std::string::npos;
+  });
+  return is_torch && std::ranges::none_of(analysis.rows, [](const join::Row& row) {
+           return row.source.str().starts_with("aten::");
+         });
+}
+
+// Returns what to do about the largest cause that is not idle time, which has words of its own.
+std::string describe_remedy(const std::vector<join::Cause>& causes, double iteration_us) {
+  for (const join::Cause& cause : causes) {
+    if (cause.rows == 0) continue;
+    return fmt::format("{}, up to {:.1f} % of the step: {}, first in {}.", with_capital(cause.name),
+                       100.0 * cause.gain_us / iteration_us, cause.advice,
+                       shortened(readable_name(cause.where), kMostOfAName));
+  }
+  return {};
+}
+
+std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows,
+                          const std::vector<join::Cause>& causes) {
+  std::vector<std::string> steps;
+  const bool is_torch = is_torch_without_names(analysis);
+  if (is_torch) {
+    steps.emplace_back(
+        "PyTorch seen: run again with prof-run --torch, which names modules and operators.");
+  }
+  if (!analysis.runs.empty()) {
+    if (const std::string samples = describe_missing_samples(analysis); !samples.empty())
+      steps.push_back(samples);
+  }
+  if (!causes.empty()) {
+    if (const std::string remedy = describe_remedy(causes, *analysis.iteration.us); !remedy.empty())
+      steps.push_back(remedy);
   }
   if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
     steps.push_back("Name the GPU with --machine, so that there are predictions.");
@@ -181,12 +286,11 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
           "Measure longer, or more events: {:.0f} % of the iteration was seen but never sampled.",
           percent.seen));
     }
-    if (percent.measured >= kMuchPercent / 2 && rows.unpredicted != nullptr) {
+    if (!is_torch && percent.measured >= kMuchPercent / 2 && rows.unpredicted != nullptr) {
       steps.push_back(fmt::format(
-          "Say what {} computes, with PROFILE_OP or a layers file: at {:.1f} % of the iteration it "
-          "is the largest row without a prediction ({}).",
-          name_of(*rows.unpredicted), rows.unpredicted->share_percent.value_or(0.0),
-          rows.unpredicted->reason));
+          "Say what {} computes (PROFILE_OP, or a layers file): {:.1f} % without a prediction.",
+          shortened(printable(name_of(*rows.unpredicted)), kMostOfAName),
+          rows.unpredicted->share_percent.value_or(0.0)));
     }
     if (const std::string last = describe_last_rank(analysis); !last.empty()) steps.push_back(last);
     const std::string idle = describe_idle(analysis);
@@ -200,16 +304,25 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
     }
   }
   if (steps.empty()) return "Nothing here asks for a next step.";
-  return fmt::format("{}", fmt::join(steps, " "));
+  // Two lines of a terminal: the first step, and what else fits.
+  constexpr std::size_t most_characters = 134;
+  std::string text = steps.front();
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (text.size() + 1 + steps[i].size() <= most_characters) text += ' ' + steps[i];
+  }
+  return text;
 }
 
 }  // namespace
 
 Findings findings(const join::Analysis& analysis) {
   const join::NotableRows rows = join::notable_rows(analysis);
-  return {.what = describe_whole(analysis),
-          .why = rows.slow.empty() ? describe_not_slow(rows) : describe_slow(rows),
-          .next = describe_next(analysis, rows)};
+  const std::vector<join::Cause> causes = join::find_causes(analysis);
+  return {.what = describe_doubts(analysis) + describe_whole(analysis),
+          .why = !causes.empty()      ? describe_causes(causes, *analysis.iteration.us)
+                 : !rows.slow.empty() ? describe_slow(rows)
+                                      : describe_not_slow(rows),
+          .next = describe_next(analysis, rows, causes)};
 }
 
 }  // namespace inline_prof::report

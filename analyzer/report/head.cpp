@@ -3,6 +3,7 @@
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/rank_waits.hpp"
 #include "join/phase_words.hpp"
+#include "join/rollups.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +26,27 @@ constexpr std::size_t kMostWarnings = 20;
 
 constexpr double kLeastIdlePercent = 0.05;  // smaller parts are left out
 
-std::string describe_run(const join::Run& run) {
+// Says how a run ended that did not get all its samples.
+std::string describe_end(const join::Analysis& analysis, std::size_t profile) {
+  const read::Profile& of = analysis.runs[profile].profile;
+  const bool is_normal = std::ranges::any_of(of.warnings, [](const std::string& warning) {
+    return warning.starts_with("the program ended at iteration");
+  });
+  if (!is_normal || !of.profiler.repeat)
+    return "NOT COMPLETE: a run that was cut off, or went wrong";
+  std::int64_t taken = 0;
+  std::int64_t wanted = 0;
+  for (const join::Row& row : analysis.rows) {
+    if (row.profile != profile) continue;
+    taken += static_cast<std::int64_t>(row.samples);
+    wanted += *of.profiler.repeat;
+  }
+  return fmt::format("ended normally before all samples: {} of {}", grouped(taken),
+                     grouped(wanted));
+}
+
+std::string describe_run(const join::Analysis& analysis, std::size_t of) {
+  const join::Run& run = analysis.runs[of];
   const read::Profile& profile = run.profile;
   std::string text = profile.file;
   if (!profile.host_name.empty()) text += fmt::format(", host {}", profile.host_name);
@@ -35,7 +56,7 @@ std::string describe_run(const join::Run& run) {
   }
   if (!profile.command.empty()) text += fmt::format(", {}", profile.command);
   if (!profile.started_at.empty()) text += fmt::format(", {}", profile.started_at);
-  text += profile.complete ? ", complete" : ", NOT COMPLETE: a run that was cut off, or went wrong";
+  text += ", " + (profile.complete ? "complete" : describe_end(analysis, of));
   return text;
 }
 
@@ -47,6 +68,10 @@ std::string describe_iteration(const join::Analysis& analysis) {
     if (profiler.iteration_source.empty()) continue;
     if (profiler.iteration_source == "none") {
       sources.insert("nothing: the whole run is one");
+      continue;
+    }
+    if (const auto* named = join::fact_of(run.profile, "iterations")) {
+      sources.insert(*named);
       continue;
     }
     sources.insert(profiler.iteration_confidence
@@ -255,6 +280,16 @@ std::string describe_predicted_path(const join::Analysis& analysis) {
   }
   text += fmt::format(" predicted from end to end, {:.3f} ms measured",
                       *analysis.longest_path_us * 1e-3);
+  // Medians of different iterations, and times that are taken for rows without a sample.
+  constexpr double noticeable = 1.005;
+  if (analysis.iteration.us && *analysis.longest_path_us > noticeable * *analysis.iteration.us) {
+    text += fmt::format(
+        ", where an iteration takes {:.3f} ms: the path adds medians of different iterations{}",
+        *analysis.iteration.us * 1e-3,
+        analysis.unmeasured_events > 0
+            ? fmt::format(", and estimates of {} rows without a sample", analysis.unmeasured_events)
+            : "");
+  }
   if (analysis.predicted_part < 0.9995) {
     text += fmt::format("; {:.1f} % of it are predictions, the rest counts as measured",
                         analysis.predicted_part * 100);
@@ -348,10 +383,11 @@ std::string describe_dropped(const join::Analysis& analysis) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-void add_runs(std::vector<HeadLine>& lines, const std::vector<join::Run>& runs) {
+void add_runs(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  const std::vector<join::Run>& runs = analysis.runs;
   const std::size_t shown = runs.size() > kMostFiles ? kMostFiles / 2 : runs.size();
   for (std::size_t i = 0; i < shown; ++i)
-    lines.push_back({"run", describe_run(runs[i])});
+    lines.push_back({"run", describe_run(analysis, i)});
   if (shown == runs.size()) return;
   std::vector<std::string_view> cut_off;
   for (std::size_t i = shown; i < runs.size(); ++i) {
@@ -373,7 +409,7 @@ void add_runs(std::vector<HeadLine>& lines, const std::vector<join::Run>& runs) 
 
 std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   std::vector<HeadLine> lines;
-  add_runs(lines, analysis.runs);
+  add_runs(lines, analysis);
   if (!analysis.machine.empty()) lines.push_back({"machine", analysis.machine});
   if (!analysis.machine_reason.empty()) {
     lines.push_back(
@@ -381,6 +417,11 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
          fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason)});
   }
   lines.push_back({kIterationLabel, describe_iteration(analysis)});
+  if (const auto part = join::flops_utilisation(analysis)) {
+    lines.push_back({"peak", fmt::format("the matrix products reach {:.1f} % of the GPU's in the "
+                                         "iteration (model flops utilisation)",
+                                         100.0 * *part)});
+  }
   add_phases(lines, analysis);
   add_other_period(lines, analysis);
   if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
@@ -418,6 +459,12 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
                                             analysis.warnings.size() - shown)});
   }
   return lines;
+}
+
+std::string_view simulated_words(const join::Analysis& analysis) {
+  const bool is_simulated = std::ranges::any_of(
+      analysis.runs, [](const join::Run& run) { return run.profile.simulated; });
+  return is_simulated ? "SIMULATED GPU: times are a model's. " : "";
 }
 
 std::string head(const join::Analysis& analysis, std::size_t width) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::report {
@@ -19,6 +20,9 @@ struct HeadLine {
 
 // Returns the same as text for a terminal, with the shares.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
+
+// Returns "SIMULATED GPU: times are a model's. " if a run was on one; else nothing.
+[[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
 
 // A summary in three sentences, for somebody who reads no further.
 struct Findings {

@@ -3,6 +3,7 @@
 #include "join/layer_sums.hpp"
 #include "join/model_scores.hpp"
 #include "join/phase_words.hpp"
+#include "join/rollups.hpp"
 #include "join/timeline_layout.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
@@ -223,20 +224,25 @@ Json machine_json(const read::Machine& machine) {
   return json;
 }
 
-Json worth_fixing_json(const join::Analysis& analysis) {
+Json causes_json(const std::vector<join::Cause>& causes) {
+  constexpr std::size_t most_causes = 5;
   Json json = Json::array();
-  for (const std::size_t row : analysis.worth_fixing)
-    json.push_back(Json::array({row, number(analysis.merged[row].saved_us_if_predicted)}));
+  for (std::size_t i = 0; i < std::min(most_causes, causes.size()); ++i) {
+    const join::Cause& cause = causes[i];
+    json.push_back(Json::array({cause.name, number(cause.gain_us), number(cause.time_us),
+                                cause.rows, cause.advice, readable_name(cause.where),
+                                cause.row ? Json(*cause.row) : Json()}));
+  }
   return json;
 }
 
-Json could_be_faster_json(const join::Analysis& analysis) {
+Json totals_json(const std::vector<join::Total>& totals) {
+  constexpr std::size_t most_totals = 15;
   Json json = Json::array();
-  for (const join::Improvement& each : analysis.could_be_faster) {
-    const std::string where = each.layers.empty() ? "" : readable_name(each.layers) + " ";
-    json.push_back(
-        Json::array({fmt::format("{} x {}{}", each.rows, where, readable_name(each.operation)),
-                     number(each.saved_us()), number(each.measured_us), each.remedy}));
+  for (std::size_t i = 0; i < std::min(most_totals, totals.size()); ++i) {
+    const join::Total& total = totals[i];
+    json.push_back(Json::array({total.name, total.count, number(total.time_us), number(total.ratio),
+                                number(total.peak_part)}));
   }
   return json;
 }
@@ -348,8 +354,10 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["merged"] = merged_json(analysis, names);
   json["rows"] = rows_json(analysis, names);
   json["vendor"] = analysis.vendor;
-  json["worth_fixing"] = worth_fixing_json(analysis);
-  json["could_be_faster"] = could_be_faster_json(analysis);
+  json["causes"] = causes_json(join::find_causes(analysis));
+  json["totals"] =
+      Json::array({Json::array({"Layers", totals_json(join::totals_by_layer_pattern(analysis))}),
+                   Json::array({"Operators", totals_json(join::totals_by_operator(analysis))})});
   json["models"] = models_json(analysis);
   json["tracks"] = tracks_json(analysis, names);
   json["names"] = names.take();

@@ -43,7 +43,7 @@ bool is_number(const Column<join::MergedRow>& column) {
 
 }  // namespace
 
-std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
+std::string markdown_report(const join::Analysis& analysis, const TableOptions& options) {
   constexpr std::size_t head_width = 100;
   std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
   const auto columns = columns_shown(analysis, &Shown<join::MergedRow>::markdown);
@@ -53,7 +53,8 @@ std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
     rule += is_number(*column) ? "|---:" : "|---";
   }
   out += "|\n" + rule + "|\n";
-  for (const join::OrderedRow& place : join::row_order(analysis, top).rows) {
+  for (const join::OrderedRow& place :
+       join::row_order(analysis, options.top, options.layers).rows) {
     for (const auto* column : columns)
       out += "| " + markdown_cell(cell_text(*column, analysis.merged[place.row], " %")) + " ";
     out += "|\n";

@@ -1,4 +1,5 @@
 #include "join/notable_rows.hpp"
+#include "join/rollups.hpp"
 #include "join/row_order.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
@@ -97,61 +98,15 @@ bool has_waited(const join::MergedRow& row) {
 
 // Returns the verdict, or that there is none, with the number of the note that says why.
 std::string verdict_cell(const join::MergedRow& row, Footnotes& footnotes, bool colour) {
-  if (!row.predicted_us) return "no prediction " + footnotes.number_of(row.reason);
+  if (!row.predicted_us)
+    return (row.verdict == join::Verdict::kImpossible ? "impossible " : "no prediction ") +
+           footnotes.number_of(row.reason);
   const std::string verdict = marked(row, colour);
   return has_waited(row) ? verdict + ' ' + footnotes.number_of(std::string(kHasWaited)) : verdict;
 }
 
 std::size_t indent_of(const join::OrderedRow& place) {
   return std::min<std::size_t>(2 * place.depth, 16);
-}
-
-// Ten lines say where to begin; the JSON has all.
-constexpr std::size_t kMostWorthFixing = 10;
-
-void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::size_t top,
-                        std::size_t width) {
-  if (analysis.worth_fixing.empty()) return;
-  out += "\nworth fixing: what the iteration would save if the row met its prediction\n";
-  const std::size_t most = top == 0 ? kMostWorthFixing : std::min(top, kMostWorthFixing);
-  const std::size_t count = std::min(most, analysis.worth_fixing.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const join::MergedRow& row = analysis.merged[analysis.worth_fixing[i]];
-    fmt::format_to(std::back_inserter(out),
-                   "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
-                   shortened(name_of_row(row), width), *row.saved_us_if_predicted,
-                   *row.iteration_us_if_predicted * 1e-3, *analysis.iteration.us * 1e-3,
-                   join::verdict_text(row));
-  }
-  if (count < analysis.worth_fixing.size()) {
-    fmt::format_to(std::back_inserter(out), "and {} rows more, which save less\n",
-                   analysis.worth_fixing.size() - count);
-  }
-}
-
-// As with what is worth fixing, a few lines say where to begin.
-constexpr std::size_t kMostImprovements = 5;
-
-void write_could_be_faster(std::string& out, const join::Analysis& analysis, std::size_t width) {
-  if (analysis.could_be_faster.empty()) return;
-  out += "\ncould be faster: as fast as such kernels are, but others take less\n";
-  const std::size_t count = std::min(kMostImprovements, analysis.could_be_faster.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const join::Improvement& each = analysis.could_be_faster[i];
-    const std::string where = each.layers.empty() ? "" : readable_name(each.layers) + "  ";
-    fmt::format_to(
-        std::back_inserter(out), "{}\n",
-        shortened(fmt::format("{} x {}{}", each.rows, where, readable_name(each.operation)),
-                  width));
-    add_labelled(
-        out, "",
-        fmt::format("{:.2f} us of {:.2f} us: {}", each.saved_us(), each.measured_us, each.remedy),
-        width);
-  }
-  if (count < analysis.could_be_faster.size()) {
-    fmt::format_to(std::back_inserter(out), "and {} more, which save less\n",
-                   analysis.could_be_faster.size() - count);
-  }
 }
 
 // Sets the run beside the same operations alone on the GPU; the largest loss comes first.
@@ -171,19 +126,10 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
   }
 }
 
-}  // namespace
-
-std::string name_of_row(const join::MergedRow& row) {
-  std::string name = row.layer.empty() ? "" : row.layer + "  ";
-  name += readable_event(row.event, row.source);
-  if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
-  return printable(name);
-}
-
-std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
-  const std::size_t width = std::max<std::size_t>(options.width, 40);
-  std::string out = head(analysis, width);
-  const auto [order, nothing_known] = join::row_order(analysis, options.top);
+void write_rows(std::string& out, const join::Analysis& analysis, const TableOptions& options,
+                std::size_t width) {
+  const auto [order, nothing_known, other_layers] =
+      join::row_order(analysis, options.top, options.layers);
   const Columns shown = columns_shown(analysis, &Shown<join::MergedRow>::table);
   const std::size_t numbers_width = width_of(shown);
   const bool is_one_line = width >= numbers_width + kNameRoom;
@@ -222,7 +168,10 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     });
   }
   out += std::string(width, '-') + "\n";
-  if (order.size() + nothing_known < analysis.merged.size()) {
+  if (other_layers > 0) {
+    fmt::format_to(std::back_inserter(out), "{} rows of other layers left out\n", other_layers);
+  }
+  if (order.size() + nothing_known + other_layers < analysis.merged.size()) {
     fmt::format_to(std::back_inserter(out), "{} of {} rows, the largest first\n", order.size(),
                    analysis.merged.size());
   }
@@ -234,8 +183,98 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
   }
   footnotes.write(out);
-  write_worth_fixing(out, analysis, options.top, width);
-  write_could_be_faster(out, analysis, width);
+}
+
+// Ten lines of a list say where the time goes.
+constexpr std::size_t kMostTotals = 10;
+constexpr std::size_t kMostCauses = 5;
+
+std::string percent_of(double us, const std::optional<double>& whole_us) {
+  return whole_us && *whole_us > 0 ? fmt::format("{:.1f}%", 100.0 * us / *whole_us) : "-";
+}
+
+void write_causes(std::string& out, const join::Analysis& analysis, std::size_t width) {
+  const std::vector<join::Cause> causes = join::find_causes(analysis);
+  if (causes.empty()) return;
+  out += "\ncould be saved at most\n";
+  for (std::size_t i = 0; i < std::min(kMostCauses, causes.size()); ++i) {
+    const join::Cause& cause = causes[i];
+    const std::string kernels =
+        cause.rows == 0
+            ? ""
+            : fmt::format(": {} kernel{}, {} of the step", cause.rows, cause.rows == 1 ? "" : "s",
+                          percent_of(cause.time_us, analysis.iteration.us));
+    fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} us  {}\n",
+                   percent_of(cause.gain_us, analysis.iteration.us), cause.gain_us,
+                   shortened(cause.name + kernels, width - 22));
+    std::string advice = cause.advice;
+    if (!cause.where.empty())
+      advice += fmt::format("; first {}{}", cause.rows == 0 ? "" : "in ",
+                            shortened(readable_name(cause.where), 60));
+    add_labelled(out, "", advice, width);
+  }
+  if (causes.size() > kMostCauses)
+    fmt::format_to(std::back_inserter(out), "and {} causes more\n", causes.size() - kMostCauses);
+}
+
+void write_totals(std::string& out, std::string_view title, const std::vector<join::Total>& totals,
+                  const join::Analysis& analysis, std::size_t width) {
+  if (totals.empty()) return;
+  fmt::format_to(std::back_inserter(out), "\n{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n", "share", "us",
+                 "number", "of pred", "peak", title);
+  for (std::size_t i = 0; i < std::min(kMostTotals, totals.size()); ++i) {
+    const join::Total& total = totals[i];
+    fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
+                   percent_of(total.time_us, analysis.iteration.us), total.time_us, total.count,
+                   total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
+                   total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-",
+                   shortened(printable(total.name), width - 43));
+  }
+  if (totals.size() > kMostTotals)
+    fmt::format_to(std::back_inserter(out), "and {} more, which take less\n",
+                   totals.size() - kMostTotals);
+}
+
+void write_summary(std::string& out, const join::Analysis& analysis, const TableOptions& options,
+                   std::size_t width) {
+  const Findings found = findings(analysis);
+  add_labelled(out, "what", found.what, width);
+  add_labelled(out, "why", found.why, width);
+  add_labelled(out, "next", found.next, width);
+  write_causes(out, analysis, width);
+  write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), analysis,
+               width);
+  write_totals(out, "operators", join::totals_by_operator(analysis), analysis, width);
+  out += '\n';
+  if (options.details) return;
+  constexpr std::size_t most_warnings = 10;
+  for (std::size_t i = 0; i < std::min(most_warnings, analysis.warnings.size()); ++i)
+    add_labelled(out, "warning", analysis.warnings[i], width);
+  if (analysis.warnings.size() > most_warnings)
+    add_labelled(out, "", fmt::format("and {} more", analysis.warnings.size() - most_warnings),
+                 width);
+  add_labelled(
+      out, "more",
+      "--verbose: how it was measured, and all rows; --top N; --layer 'GLOB'; --format html",
+      width);
+}
+
+}  // namespace
+
+std::string name_of_row(const join::MergedRow& row) {
+  std::string name = row.layer.empty() ? "" : row.layer + "  ";
+  name += readable_event(row.event, row.source);
+  if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
+  return printable(name);
+}
+
+std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
+  const std::size_t width = std::max<std::size_t>(options.width, 60);
+  const bool has_rows = options.details || options.top > 0 || !options.layers.empty();
+  std::string out;
+  write_summary(out, analysis, options, width);
+  if (options.details) out += head(analysis, width);
+  if (has_rows) write_rows(out, analysis, options, width);
   write_isolated(out, analysis, options.top, width);
   return out;
 }

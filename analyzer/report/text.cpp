@@ -52,6 +52,15 @@ std::string readable_event(std::string_view event, std::string_view source) {
   return own.empty() ? name : fmt::format("{} {}", source, own);
 }
 
+std::string grouped(std::int64_t number) {
+  std::string text = fmt::format("{}", number);
+  constexpr std::ptrdiff_t digits_of_a_group = 3;
+  for (std::ptrdiff_t at = std::ssize(text) - digits_of_a_group; at > (number < 0 ? 1 : 0);
+       at -= digits_of_a_group)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
 std::string painted(std::string_view text, Mood mood, bool colour) {
   if (!colour || mood == Mood::kPlain) return std::string(text);
   const int code = mood == Mood::kGood ? 32 : mood == Mood::kBad ? 31 : 33;

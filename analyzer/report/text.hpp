@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,9 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
 // vectorized_elementwise_kernel", without the namespaces and template arguments that would fill the
 // line.
 [[nodiscard]] std::string readable_event(std::string_view event, std::string_view source);
+
+// Returns "1,789".
+[[nodiscard]] std::string grouped(std::int64_t number);
 
 // The meaning of a status.  A terminal shows it as a colour too, never as a colour alone.
 enum class Mood { kGood, kBad, kUnsure, kPlain };

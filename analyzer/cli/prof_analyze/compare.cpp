@@ -7,6 +7,7 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
+#include "report/head.hpp"
 #include "report/tables.hpp"
 
 #include <fmt/format.h>
@@ -93,6 +94,8 @@ int run_compare(const CompareOptions& options) {
     throw std::runtime_error(
         fmt::format("{} and {}: {}", options.before, options.after, error.what()));
   }
+  comparison.simulated = report::simulated_words(before.analysis);
+  if (comparison.simulated.empty()) comparison.simulated = report::simulated_words(after.analysis);
   write_result(options.output, text_of(comparison, options), options.force);
   return options.fail_on_percent ? gate_status(comparison, options.min_share_percent) : 0;
 }

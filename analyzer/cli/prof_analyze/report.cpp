@@ -33,6 +33,7 @@ struct ReportOptions {
   std::string format = "table";
   std::string output = "-";
   bool force = false;
+  bool verbose = false;
   std::optional<std::size_t> width;
   report::TableOptions table{.width = terminal_width()};
 };
@@ -100,7 +101,7 @@ constexpr Format kFormats[] = {
     {"csv", [](Result of, Options) { return exports::csv_report(of.analysis); }},
     {"md",
      [](Result of, Options with) {
-       return report::markdown_report(of.analysis, with.table.top) +
+       return report::markdown_report(of.analysis, with.table) +
               report::models_text(of.analysis, with.table.top, report::GridFormat::kMarkdown);
      }},
     {"html", html_text},
@@ -117,6 +118,7 @@ void run_report(ReportOptions& options) {
   options.analysis.keep_samples = options.format == "html";
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
+  options.table.details = options.verbose;
   options.table.colour = wants_colour(options.output);
   const AnalysisResult result = analyse(options.files, options.analysis);
   const auto* format = std::ranges::find(kFormats, options.format, &Format::name);
@@ -152,6 +154,10 @@ void declare_report(Command& program) {
       .add_option("--top", options->table.top,
                   "Print only this many rows of the table or of md, the largest")
       .check(between(std::size_t{1}, std::size_t{1000000}));
+  program.add_option("--layer", options->table.layers,
+                     "Print only the rows of these layers, a glob: 'blocks.2.attn*'");
+  program.add_flag("--verbose", options->verbose,
+                   "Print how the run was measured, and all rows, below the summary");
   program
       .add_option("--width", options->width,
                   "Columns of the table; default: those of the terminal, else 80")

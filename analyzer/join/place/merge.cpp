@@ -145,7 +145,7 @@ void merge_predictions(MergedRow& merged, const std::vector<Row>& rows) {
     merged.bound.clear();
     merged.model.clear();
     merged.parameters.clear();
-    merged.verdict = Verdict::kNoPrediction;
+    merged.verdict = first.verdict == Verdict::kImpossible ? first.verdict : Verdict::kNoPrediction;
     return;
   }
   merged.predicted_us = mean(predicted_us);

@@ -4,6 +4,7 @@
 #include "join/rows/nesting.hpp"
 #include "join/rows/verdict.hpp"
 #include "model/known_by_name.hpp"
+#include "model/roofline.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -73,6 +74,10 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
   row.bound = model::bound_name(prediction.bound);
   row.model = prediction.model;
   row.parameters = prediction.parameters;
+  if (!prediction.interval90) {
+    row.possible_us = model::in_microseconds(
+        model::least_time(prediction, row.bytes.value_or(0.0), *input.machine));
+  }
   if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
   row.remedy = prediction.remedy;
   row.is_extrapolated = prediction.is_extrapolated;
@@ -120,7 +125,30 @@ bool predict_from_children(std::vector<Row>& rows, std::size_t i,
   return true;
 }
 
+// A row that is faster than physics allows has no prediction, so that it is in no sum; nor has a
+// region that is the sum of such rows.
+void drop_impossible(std::vector<Row>& rows, std::size_t i) {
+  Row& row = rows[i];
+  constexpr double least_part = 0.95;  // the rest is rounding, and clocks above the data sheet's
+  if (!row.predicted_us || !row.corrected_us || !row.possible_us) return;
+  const double working_us = *row.working_us();
+  if (!(working_us > 0) || working_us >= least_part * *row.possible_us) return;
+  row.reason = fmt::format("{:.1f} times faster than {} allows: bytes or time are wrong",
+                           *row.predicted_us / working_us,
+                           row.bound.str() == "memory" ? "memory" : "the arithmetic");
+  row.predicted_us.reset();
+  row.bound = "";
+  row.verdict = Verdict::kImpossible;
+  for (auto parent = row.parent; parent; parent = rows[*parent].parent) {
+    if (!rows[*parent].is_sum_of_children) continue;
+    rows[*parent].predicted_us.reset();
+    rows[*parent].predicted_ci90_us.reset();
+    rows[*parent].reason = "a part of it is faster than its bound allows";
+  }
+}
+
 void compare(Row& row, bool is_finding) {
+  if (row.verdict == Verdict::kImpossible) return;
   if (!row.predicted_us) {
     row.verdict = Verdict::kNoPrediction;
   } else if (!row.corrected_us) {
@@ -210,6 +238,8 @@ void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
 }
 
 std::vector<Row> judged_rows(std::vector<Row> rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    drop_impossible(rows, i);
   const std::vector<bool> findings = findings_of(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
     compare(rows[i], findings[i]);

@@ -2,6 +2,7 @@
 
 #include "join/predict/predict_rows.hpp"
 #include "model/machines.hpp"
+#include "model/roofline.hpp"
 #include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -90,6 +91,20 @@ void set_estimates(std::vector<Row>& rows, const std::vector<RowInput>& inputs, 
   }
 }
 
+// A product inside a region with an operation of its own is that region's.
+void set_peak_times(std::vector<Row>& rows, const std::vector<RowInput>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
+    if (const auto time = model::time_at_peak(*inputs[i].op, *inputs[i].machine))
+      rows[i].peak_us = model::in_microseconds(*time);
+  }
+  for (Row& row : rows) {
+    for (auto parent = row.parent; parent && row.peak_us; parent = rows[*parent].parent) {
+      if (rows[*parent].peak_us) row.peak_us.reset();
+    }
+  }
+}
+
 }  // namespace
 
 PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> known,
@@ -108,6 +123,7 @@ PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> k
                                          predictor_of_this_thread(options.models, options.families),
                                          are_published ? options.each_model.get() : nullptr);
   if (options.models == model::Models::kAll) set_by_model(rows, inputs, *options.each_model);
+  set_peak_times(rows, inputs);
   if (options.peer) set_estimates(rows, inputs, *options.peer);
   if (options.isolated) {
     std::vector<const read::Op*> ops;

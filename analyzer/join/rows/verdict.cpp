@@ -24,6 +24,8 @@ std::string verdict_text(Verdict verdict, const std::optional<double>& ratio,
       return "not measured";
     case Verdict::kNoPrediction:
       return fmt::format("no prediction: {}", reason);
+    case Verdict::kImpossible:
+      return fmt::format("impossible: {}", reason);
     case Verdict::kAboveBound:
       return fmt::format("{:.1f} of bound", ratio.value_or(0.0));
     case Verdict::kUpperBound:

@@ -14,6 +14,7 @@ namespace inline_prof::join {
 enum class Verdict : std::uint8_t {
   kNotMeasured,
   kNoPrediction,
+  kImpossible,  // faster than its bound allows: bytes or time are wrong
   kAboveBound,  // the prediction is the least time there can be
   kUpperBound,  // longer than predicted, but the time holds some of the host's launching
   kExtrapolated,

@@ -10,7 +10,6 @@ const kMostDots = 3000;     // in the roofline
 const kMostTracks = 48;     // in the timeline
 const kMostDevices = 64;    // in the table of one event
 const kMostRuns = 100;
-const kMostWorthFixing = 20;
 const kShares = [
   ['measured and predicted', 'predicted'], ['measured without prediction', 'measured'],
   ['seen but not measured', 'seen'], ['idle or not seen', 'idle']];
@@ -167,26 +166,38 @@ function showShares() {
   byId('share-bar').setAttribute('aria-label', words.join(', '));
 }
 
-// Rows that save most first, and what an iteration would take without their excess.
-function showWorthFixing(layers) {
-  if (data.worth_fixing.length === 0) return;
-  byId('worth').hidden = false;
-  for (const [event, saved] of data.worth_fixing.slice(0, kMostWorthFixing)) {
-    const button = element('button', {type: 'button'}, fullName(event));
-    button.addEventListener('click', () => layers.choose(event));
-    byId('worth-list').append(element('li', {}, button, ' saves ' + microseconds(saved) + ' us: ' +
-        ((data.iteration_us - saved) / 1000).toFixed(3) + ' ms instead of ' +
-        (data.iteration_us / 1000).toFixed(3) + ' ms; ' + text(data.merged.verdict[event])));
+// What could be saved at most, the largest first.
+function showCauses(layers) {
+  byId('causes').hidden = data.causes.length === 0;
+  for (const [name, gain, time, rows, advice, where, row] of data.causes) {
+    const percent = (us) => (100 * us / data.iteration_us).toFixed(1) + ' %';
+    const item = element('li', {}, element('b', {}, name), ': ' + percent(gain) + ', ' + microseconds(gain) + ' us' +
+        (rows > 0 ? ' of ' + rows + ' kernels that take ' + percent(time) : '') + '; ' + advice + ' ');
+    if (row !== null) {
+      const button = element('button', {type: 'button'}, where);
+      button.addEventListener('click', () => layers.choose(row));
+      item.append(button);
+    } else {
+      item.append(where);
+    }
+    byId('cause-list').append(item);
   }
 }
 
-// Operations that another kernel would do in less time.
-function showCouldBeFaster() {
-  if (data.could_be_faster.length === 0) return;
-  byId('faster').hidden = false;
-  for (const [what, saved, measured, remedy] of data.could_be_faster.slice(0, kMostWorthFixing)) {
-    byId('faster-list').append(element('li', {}, element('b', {}, what), ' ' + microseconds(saved) + ' us of ' +
-        microseconds(measured) + ' us: ' + remedy));
+function showTotals() {
+  for (const [title, totals] of data.totals) {
+    const body = element('tbody', {});
+    for (const [name, count, time, ratio, peak] of totals) {
+      body.append(element('tr', {}, element('td', {}, name), numberCell(String(count)), numberCell(microseconds(time)),
+                          numberCell(data.iteration_us ? (100 * time / data.iteration_us).toFixed(1) : ''),
+                          numberCell(ratio === null ? '' : ratio.toFixed(2)),
+                          numberCell(peak === null ? '' : (100 * peak).toFixed(0))));
+    }
+    const head = element('tr', {});
+    for (const words of [title, 'Number', 'us', '%', 'Ratio', 'Peak, %'])
+      head.append(element('th', {scope: 'col'}, words));
+    byId('total-tables').append(element('div', {class: 'scroll'},
+                                        element('table', {}, element('thead', {}, head), body)));
   }
 }
 
@@ -1079,8 +1090,8 @@ function start() {
   showPhases();
   showShares();
   const layers = new LayerTable();
-  showWorthFixing(layers);
-  showCouldBeFaster();
+  showCauses(layers);
+  showTotals();
   showModels();
   let timeline = null;
   if (charts) {

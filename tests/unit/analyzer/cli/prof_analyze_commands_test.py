@@ -71,7 +71,7 @@ class Bursts(Commands):
             document = profile(time_us)
             document["events"][0]["op"] = {"kind": "gemm", "m": 8192, "n": 8192, "k": 8192, "a_type": "bf16",
                                            "b_type": "bf16", "c_type": "bf16", "compute_type": "f32"}
-            done = run(self.write("slow.json", document), "--event-bias", "off", "--width", 200)
+            done = run(self.write("slow.json", document), "--event-bias", "off", "--verbose", "--width", 200)
             words = "matrix products are predicted as they run in short bursts"
             self.assertEqual(words in done.stdout, is_slow, done.stdout)
 
@@ -104,7 +104,7 @@ def phased(first="train", factor=1.0, **more):
 class Phases(Commands):
     def test_the_report_shows_the_longest_phase_or_the_one_that_is_asked_for(self):
         file = self.write("p.json", phased(first="evaluate"))
-        report = run(file, "--width", 200).stdout
+        report = run(file, "--verbose", "--width", 200).stdout
         self.assertIn("phases      phase 2 of 3, shown here: 100 iterations in 2 stretches, the first from 1 on, each one "
                       "kernel; 86.2 % of the time; began when other kernels were launched", report)
         self.assertIn("phase 1: 40 iterations in 2 stretches", report)
@@ -112,7 +112,7 @@ class Phases(Commands):
         self.assertIn("ended before anything was measured", report)
         self.assertNotIn("--phase 3", report)
         self.assertIn("net  gemm", report)
-        other = run(file, "--width", 200, "--phase", 1).stdout
+        other = run(file, "--verbose", "--width", 200, "--phase", 1).stdout
         self.assertIn("phase 1 of 3, shown here: 40 iterations", other)
         self.assertIn("net  forward", other)
         self.assertNotIn("gemm", other)
@@ -156,7 +156,7 @@ class Phases(Commands):
         jsonschema.validate(document, json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text()))
         self.assertIn("phase       phase 2 of 3: ", run("ranks", self.path, "--phase", 2).stdout)
         self.assertEqual(json.loads(run("ranks", self.path, "--phase", 2, "--format", "json").stdout)["slow_devices"], [])
-        report = run(self.path, "--width", 200).stdout
+        report = run(self.path, "--verbose", "--width", 200).stdout
         self.assertIn("net  gemm", report)
         self.assertNotIn("forward", report)
 
@@ -168,6 +168,79 @@ class Phases(Commands):
         bars = [event for event in trace["traceEvents"] if event["ph"] == "X" and "samples" in event["args"]]
         self.assertEqual([(bar["name"], bar["args"]["phase"]) for bar in bars], [("forward", "phase 2 of 3")])
         self.assertTrue(trace["otherData"]["phase"].startswith("phase 2 of 3: 40 iterations"))
+
+
+class Summary(Commands):
+    """The first lines of a report."""
+
+    def summary(self, *arguments):
+        """The report in words, by label, and how many lines its what, why and next have."""
+        lines = run(*arguments, "--width", 80).stdout.split("\n\n")[0].split("\n")
+        self.assertEqual([line[:4] for line in lines if line[0] != " "], ["what", "why ", "next"])
+        return " ".join(" ".join(lines).split()), len(lines)
+
+    def test_a_report_begins_with_what_why_and_next_in_six_lines(self):
+        for file in (self.write("p.json", profile(400)), A100, SMALL):
+            words, lines = self.summary(file)
+            self.assertLessEqual(lines, 6, words)
+        report = run(A100).stdout
+        self.assertLess(len(report.split("\n")), 60)
+        self.assertNotIn("event bias", report)
+        self.assertIn("event bias", run(A100, "--verbose").stdout)
+
+    def test_a_run_that_ended_early_says_how_long_it_has_to_be(self):
+        document = profile(100, complete=False, warnings=["the program ended at iteration 40 of 2010: "
+                                                          "20 of 100 samples were taken"],
+                           profiler={"mode": "fine_grained", "policy": "interleaved", "repeat": 50,
+                                     "warmup_iterations": 10})
+        document["events"][0]["measured_times_ms"] = []
+        file = self.write("short.json", document)
+        words, _ = self.summary(file)
+        self.assertIn("what NOT COMPLETE. An iteration takes", words)
+        self.assertIn("next 1 of 2 rows have no sample: run 110 steps, or use --repeat 2 (14).", words)
+        self.assertIn("ended normally before all samples: 20 of 100",
+                      " ".join(run(file, "--verbose").stdout.split()))
+
+    def test_a_simulated_run_says_so_first(self):
+        file = self.write("sim.json", profile(100, simulated=True))
+        self.assertTrue(self.summary(file)[0].startswith("what SIMULATED GPU: times are a model's. An iteration"))
+        self.assertTrue(run("compare", file, file).stdout.startswith("what        SIMULATED GPU"))
+        self.assertIn("SIMULATED GPU", run(file, "--format", "html").stdout)
+        self.assertTrue(json.loads(run(file, "--format", "json").stdout)["runs"][0]["simulated"])
+
+    def test_a_row_faster_than_memory_allows_is_in_no_sum(self):
+        document = profile(1)  # 8 MB in 1 us
+        for event in document["events"]:
+            event["op"] = {"kind": "memory", "read_bytes": 1 << 28, "write_bytes": 1 << 28}
+        document["events"][1]["measured_times_ms"] = [0.2] * 20
+        file = self.write("fast.json", document)
+        self.assertIn("what 1 row is faster than possible, and in no sum: bytes or time are wrong.", self.summary(file)[0])
+        self.assertRegex(run(file, "--top", 5).stdout, r"times faster than memory allows: bytes or time are wrong")
+        self.assertIn("impossible (", run(file, "--top", 5).stdout)
+
+    def test_torch_without_its_names_says_what_to_do(self):
+        document = profile(100)
+        for event in document["events"]:
+            event["event_name"] = "void at::native::vectorized_elementwise_kernel<4, f>(int)"
+            event["layer_name"] = ""
+            del event["op"]
+        document["events"].pop()
+        words, _ = self.summary(self.write("torch.json", document))
+        self.assertIn("next PyTorch seen: run again with prof-run --torch", words)
+        self.assertNotIn("PROFILE_OP", words)
+
+    def test_one_layer_is_shown_alone(self):
+        file = self.write("p.json", profile(100))
+        report = run(file, "--layer", "fc1").stdout
+        self.assertIn("\nfc1  gemm\n", report)
+        self.assertNotIn("relu\n", report.split("raw us")[1])
+        self.assertIn("1 rows of other layers left out", report)
+        self.assertNotIn("fc2", run(file, "--layer", "fc1", "--format", "md").stdout.split("```")[2])
+
+    def test_what_the_program_says_of_an_iteration_is_shown_by_the_second(self):
+        file = self.write("p.json", profile(100, runtime_data=[
+            {"data_name": "inline_prof.samples", "device_id": 0, "stream": "0x0", "data": ["512"]}]))
+        self.assertIn("what An iteration takes 1.001 ms, 511,", self.summary(file)[0])
 
 
 class Compare(Commands):
@@ -299,7 +372,7 @@ class Nesting(Commands):
     def test_devices_that_nest_in_different_ways_end_and_say_so(self):
         for devices in [["abc", "bac"], ["aab"], ["abc", "bca", "cab"]]:
             file = self.write("nested.prof.json", nested(devices))
-            for arguments in [[], ["--format", "html"], ["--format", "prometheus"], ["--format", "json"]]:
+            for arguments in [["--verbose"], ["--format", "html"], ["--format", "prometheus"], ["--format", "json"]]:
                 done = subprocess.run([PROGRAM, file, *arguments], stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, universal_newlines=True, check=False,
                                       timeout=20)
@@ -307,7 +380,7 @@ class Nesting(Commands):
             report = json.loads(done.stdout)
             self.assertIn("enclose each other on different devices, or themselves",
                           " ".join(report["warnings"]))
-            table = run(file).stdout
+            table = run(file, "--verbose").stdout
             for name in set("".join(devices)):
                 self.assertIn("L  %s\n" % name, table)
             self.assertEqual(run("compare", file, file).returncode, 0)
@@ -662,8 +735,8 @@ class Terminal(Commands):
         document = profile(100)
         document["events"][0]["layer_name"] = long_name
         self.long = self.write("long.json", document)
-        self.commands = [[A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS],
-                         [self.long], ["compare", self.before, self.after],
+        self.commands = [[A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS, "--verbose"],
+                         [self.long, "--verbose"], ["compare", self.before, self.after],
                          ["compare", self.long, self.long, "--despite", "gpu"],
                          ["ranks", self.before, self.after, self.long.parent / "before.json"]]
 
@@ -770,8 +843,8 @@ class Formats(Commands):
             lower, upper = found["predicted_ci90_us"]
             self.assertTrue(lower < found["measured_us"] < upper, name)
             self.assertTrue(lower < found["predicted_us"] < upper, name)
-            self.assertIn("kernels     %.3f ms measured, " % (found["measured_us"] / 1e3), run(file).stdout)
-        self.assertNotIn("\nkernels ", run(SMALL).stdout)
+            self.assertIn("kernels     %.3f ms measured, " % (found["measured_us"] / 1e3), run(file, "--verbose").stdout)
+        self.assertNotIn("\nkernels ", run(SMALL, "--verbose").stdout)
 
     def test_augmented_is_the_trace_with_predictions(self):
         file = SOURCE / "tests/data/real_traces/h100_bert_small.json.gz"

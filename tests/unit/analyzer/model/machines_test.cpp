@@ -96,6 +96,10 @@ TEST(ChooseMachine, TakesAnIdInAnyCase) {
   EXPECT_EQ(choose_machine("A100-SXM4-40GB", builtin_machines()).id, "a100-sxm4-40gb");
 }
 
+TEST(ChooseMachine, TakesAFamilyOfOne) {
+  EXPECT_EQ(choose_machine("H200", builtin_machines()).id, "h200-sxm-141gb");
+}
+
 TEST(ChooseMachine, RefusesAFamilyWithTheChoices) {
   EXPECT_EQ(complaint_about("a100"),
             "machine a100 is not one GPU: choose from a100-pcie-80gb, a100-sxm4-40gb, "

@@ -43,7 +43,7 @@ TEST(CsvReport, QuotesWhatWouldEndAField) {
 }
 
 TEST(MarkdownReport, IsATableOfTheMergedRows) {
-  const std::string report = markdown_report(analysis_of("a|b"), 1);
+  const std::string report = markdown_report(analysis_of("a|b"), {.top = 1});
   EXPECT_THAT(report, HasSubstr("measured and predicted"));
   EXPECT_THAT(
       report,

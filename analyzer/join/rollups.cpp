@@ -1,0 +1,307 @@
+#include "join/rollups.hpp"
+
+#include "base/text.hpp"
+#include "join/diagnose/idle.hpp"
+#include "join/layer_sums.hpp"
+#include "join/notable_rows.hpp"
+#include "join/rows/layer_pattern.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+// Smaller gains are not worth a line.
+constexpr double kLeastCausePercent = 1.0;
+// Kernels of one family differ by as much.
+constexpr double kLeastGainOfRow = 0.2;
+// A row this far above its bound may have another cause than the bound's own optimism.
+constexpr double kFarAboveBound = 2.0;
+
+// Returns the rows that no other stands for: of a region its parts, if one of them has a time.
+std::vector<std::size_t> innermost_rows(const std::vector<MergedRow>& merged) {
+  std::vector<bool> has_timed_parts(merged.size(), false);
+  for (const MergedRow& row : merged) {
+    if (row.parent && row.in_iteration_us) has_timed_parts[*row.parent] = true;
+  }
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (merged[i].in_iteration_us && !has_timed_parts[i]) rows.push_back(i);
+  }
+  return rows;
+}
+
+// Returns "aten::mul", or the kernel's name without its arguments.
+std::string operator_of(const MergedRow& row) {
+  const bool is_of_label = row.source == "PROFILE_OP" || row.source == "layers file";
+  if (!row.source.empty() && !is_of_label) return row.source;
+  const std::string name = base::readable_name(row.event);
+  return name.substr(0, name.find_first_of("<("));
+}
+
+struct Sums {
+  Total total;
+  double compared_us = 0.0;
+  double predicted_us = 0.0;
+  double peak_us = 0.0;
+};
+
+// Adds what the products of a row, or of the parts of a region, take at their peak.
+double peak_us_of(const Analysis& analysis, const MergedRow& row) {
+  double sum_us = 0.0;
+  for (const std::size_t i : row.rows)
+    sum_us += analysis.rows[i].peak_us.value_or(0.0) * static_cast<double>(analysis.rows[i].calls);
+  return sum_us / static_cast<double>(row.rows.size());
+}
+
+std::vector<Total> finished(std::map<std::string, Sums> sums) {
+  std::vector<Total> totals;
+  for (auto& [name, each] : sums) {
+    each.total.name = name;
+    if (each.predicted_us > 0) each.total.ratio = each.compared_us / each.predicted_us;
+    if (each.peak_us > 0 && each.total.time_us > 0)
+      each.total.peak_part = each.peak_us / each.total.time_us;
+    totals.push_back(std::move(each.total));
+  }
+  std::ranges::stable_sort(totals, std::greater(), &Total::time_us);
+  return totals;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// The causes in the order in which a row is asked for them, with what to do.
+enum class CauseKind : std::uint8_t {
+  kOptimizer,
+  kCasts,
+  kCopies,
+  kAttention,
+  kSlower,
+  kRemedy,
+  kAboveBound,
+};
+
+struct CauseWords {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::array<CauseWords, 7> kCauseWords{
+    {{"unfused optimizer", "use a fused one (PyTorch: fused=True)"},
+     {"dtype casts", "keep tensors in one type, or let torch.compile fuse the casts"},
+     {"copies", "keep tensors contiguous, or let torch.compile fuse the copies"},
+     {"attention of single products", "use scaled_dot_product_attention"},
+     {"slower than predicted", "look at the largest"},
+     {"unfused operators", ""},  // each remedy is a cause of its own
+     {"far above the bound", "fuse them with their neighbours (torch.compile)"}}};
+
+// Layers that compute attention by products and a softmax of their own.
+std::set<std::string> layers_of_plain_attention(const std::vector<MergedRow>& merged) {
+  constexpr std::size_t products_of_attention = 2;
+  std::map<std::string, std::pair<std::size_t, bool>> found;
+  for (const MergedRow& row : merged) {
+    auto& [products, has_softmax] = found[row.layer];
+    if (contains(row.source, "bmm") || contains(row.source, "StridedBatched")) ++products;
+    if (contains(row.source, "softmax")) has_softmax = true;
+  }
+  std::set<std::string> layers;
+  for (const auto& [layer, parts] : found) {
+    if (!layer.empty() && parts.first >= products_of_attention && parts.second)
+      layers.insert(layer);
+  }
+  return layers;
+}
+
+class CauseFinder {
+ public:
+  explicit CauseFinder(const Analysis& analysis)
+      : analysis_(analysis), attention_(layers_of_plain_attention(analysis.merged)) {}
+
+  std::vector<Cause> find() {
+    for (const std::size_t i : innermost_rows(analysis_.merged))
+      add(analysis_.merged[i]);
+    std::vector<Cause> causes;
+    for (auto& [key, cause] : causes_) {
+      if (cause.rows > 0) causes.push_back(std::move(cause));
+    }
+    add_idle(causes);
+    const double least_us = kLeastCausePercent * 0.01 * analysis_.iteration.us.value_or(0.0);
+    std::erase_if(causes, [&](const Cause& cause) { return !(cause.gain_us >= least_us); });
+    std::ranges::stable_sort(causes, std::greater(), &Cause::gain_us);
+    return causes;
+  }
+
+ private:
+  // `key` tells causes of one kind apart.
+  void count(CauseKind kind, const std::string& key, const MergedRow& row, double gain_us) {
+    if (!(gain_us > 0)) return;
+    Cause& cause = causes_[{kind, key}];
+    if (cause.name.empty()) {
+      const CauseWords& words = kCauseWords.at(static_cast<std::size_t>(kind));
+      cause.name = words.name;
+      cause.advice = kind == CauseKind::kRemedy ? key : words.advice;
+      // "elements are addressed one by one: make the tensors contiguous": a cause and its remedy.
+      if (const std::size_t colon = key.find(": "); colon != std::string::npos) {
+        cause.name = key.substr(0, colon);
+        cause.advice = key.substr(colon + 2);
+      }
+    }
+    ++cause.rows;
+    cause.time_us += *row.in_iteration_us;
+    cause.gain_us += gain_us;
+    if (double& largest = largest_us_[{kind, key}]; gain_us > largest) {
+      largest = gain_us;
+      cause.row = static_cast<std::size_t>(&row - analysis_.merged.data());
+      cause.where = row.layer.empty() ? operator_of(row) : row.layer + " " + operator_of(row);
+    }
+  }
+
+  void add(const MergedRow& row) {
+    const double time_us = *row.in_iteration_us * row.working_part;
+    const double predicted_us = row.ratio && *row.ratio > 0 ? time_us / *row.ratio : time_us;
+    const Row& first = analysis_.rows[row.rows.front()];
+    if (is_of_unfused_optimizer(row))
+      return count(CauseKind::kOptimizer, "", row, gain_of_fusing(row, time_us - predicted_us));
+    if (contains(row.source, "aten::_to_copy") || row.source == "aten::to")
+      return count(CauseKind::kCasts, "", row, time_us);
+    if (row.source == "aten::copy_" || row.source == "aten::clone" ||
+        row.source == "aten::contiguous")
+      return count(CauseKind::kCopies, "", row, time_us);
+    if (attention_.contains(row.layer) && first.op_kind.str() != op_kind_name(OpKind::kGemm))
+      return count(CauseKind::kAttention, "", row, time_us);
+    if (row.verdict == Verdict::kSlower)
+      return count(CauseKind::kSlower, "", row, time_us - predicted_us);
+    if (!first.remedy.empty() && first.attainable_us && first.corrected_us &&
+        *first.attainable_us < (1 - kLeastGainOfRow) * *first.corrected_us)
+      return count(CauseKind::kRemedy, first.remedy.str(), row,
+                   time_us * (1 - *first.attainable_us / *first.corrected_us));
+    if (is_bound(row) && row.verdict == Verdict::kAboveBound && *row.ratio >= kFarAboveBound)
+      count(CauseKind::kAboveBound, "", row, time_us - predicted_us);
+  }
+
+  [[nodiscard]] static bool is_of_unfused_optimizer(const MergedRow& row) {
+    if (contains(row.source, "_fused_")) return false;
+    return contains(row.source, "_foreach_") ||
+           (row.layer.starts_with("optimizer") && !row.is_one_launch);
+  }
+
+  // An operator of its own reads two tensors and writes one; a fused step of Adam reads four and
+  // writes three.  With the state known, the bound says it better.
+  double gain_of_fusing(const MergedRow& row, double above_bound_us) {
+    if (row.ratio) return above_bound_us;
+    constexpr double operators_that_cost_as_much = 7.0 / 3.0;
+    const auto operators = static_cast<double>(foreach_operators());
+    return *row.in_iteration_us * std::max(0.0, 1 - operators_that_cost_as_much / operators);
+  }
+
+  std::size_t foreach_operators() {
+    if (foreach_count_ == 0) {
+      std::set<std::string_view> met;
+      for (const MergedRow& row : analysis_.merged) {
+        if (is_of_unfused_optimizer(row)) met.insert(row.source);
+      }
+      foreach_count_ = std::max<std::size_t>(1, met.size());
+    }
+    return foreach_count_;
+  }
+
+  void add_idle(std::vector<Cause>& causes) const {
+    const auto mean = mean_idle(analysis_.idle);
+    if (!mean) return;
+    constexpr std::array<CauseWords, kIdleReasons> words{
+        {{"launch-bound", "capture the step in a graph, or launch less (torch.compile)"},
+         {"waits between iterations", "load data earlier, and do less between two iterations"},
+         {"host synchronisation", "leave out .item(), .cpu() and synchronisations"},
+         {"waits for other streams or ranks", "prof-analyze ranks says which rank comes last"},
+         {"starts of queued kernels", "capture them in a graph, or fuse them"},
+         {"", ""}}};
+    for (const IdlePart& part : mean->parts) {
+      const auto& [name, advice] = words.at(static_cast<std::size_t>(part.reason));
+      if (name.empty()) continue;
+      causes.push_back({.name = std::string(name),
+                        .advice = std::string(advice),
+                        .where = part.behind.empty() ? "" : "before " + part.behind.front().place,
+                        .time_us = part.us,
+                        .gain_us = part.us});
+    }
+  }
+
+  using Key = std::pair<CauseKind, std::string>;
+  const Analysis& analysis_;
+  std::set<std::string> attention_;
+  std::map<Key, Cause> causes_;
+  std::map<Key, double> largest_us_;
+  std::size_t foreach_count_ = 0;
+};
+
+}  // namespace
+
+std::vector<Total> totals_by_operator(const Analysis& analysis) {
+  std::map<std::string, Sums> sums;
+  for (const std::size_t i : innermost_rows(analysis.merged)) {
+    const MergedRow& row = analysis.merged[i];
+    Sums& of = sums[operator_of(row)];
+    ++of.total.count;
+    of.total.time_us += *row.in_iteration_us;
+    if (row.share_percent)
+      of.total.share_percent = of.total.share_percent.value_or(0.0) + *row.share_percent;
+    of.peak_us += peak_us_of(analysis, row);
+    if (!row.ratio || !(*row.ratio > 0)) continue;
+    of.compared_us += *row.in_iteration_us * row.working_part;
+    of.predicted_us += *row.in_iteration_us * row.working_part / *row.ratio;
+  }
+  return finished(std::move(sums));
+}
+
+std::vector<Total> totals_by_layer_pattern(const Analysis& analysis) {
+  std::map<std::string, Sums> sums;
+  for (const LayerSum& layer : layer_sums(analysis)) {
+    Sums& of = sums[layer.layer.empty() ? "(no layer)" : layer_pattern(layer.layer)];
+    ++of.total.count;
+    of.total.time_us += layer.time_us.value_or(0.0);
+    if (layer.share_percent)
+      of.total.share_percent = of.total.share_percent.value_or(0.0) + *layer.share_percent;
+    of.compared_us += layer.compared_us.value_or(0.0);
+    of.predicted_us += layer.predicted_us.value_or(0.0);
+    for (const std::size_t row : layer.rows)
+      of.peak_us += peak_us_of(analysis, analysis.merged[row]);
+  }
+  return finished(std::move(sums));
+}
+
+std::optional<double> flops_utilisation(const Analysis& analysis) {
+  double peak_us = 0.0;
+  for (const MergedRow& row : analysis.merged)
+    peak_us += peak_us_of(analysis, row);
+  if (!analysis.iteration.us || !(*analysis.iteration.us > 0) || !(peak_us > 0)) return {};
+  return peak_us / *analysis.iteration.us;
+}
+
+const std::string* fact_of(const read::Profile& profile, std::string_view name) {
+  constexpr std::string_view prefix = "inline_prof.";
+  for (const read::RuntimeData& fact : profile.runtime_data) {
+    const std::string_view own = fact.name;
+    if (own.starts_with(prefix) && own.substr(prefix.size()) == name && !fact.data.empty())
+      return &fact.data.back();
+  }
+  return nullptr;
+}
+
+std::vector<Cause> find_causes(const Analysis& analysis) {
+  return CauseFinder(analysis).find();
+}
+
+std::size_t impossible_rows(const Analysis& analysis) {
+  return static_cast<std::size_t>(
+      std::ranges::count(analysis.merged, Verdict::kImpossible, &MergedRow::verdict));
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,54 @@
+// Sums over an iteration: by operator, by pattern of layers, and by what could be saved.
+#pragma once
+
+#include "join/analysis.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::join {
+
+// Times of one iteration, means over devices.
+struct Total {
+  std::string name;
+  std::size_t count = 0;  // of kernels, or of layers
+  double time_us = 0.0;
+  std::optional<double> share_percent;
+  std::optional<double> ratio;      // of the rows that have both times: measured over predicted
+  std::optional<double> peak_part;  // of the peak of its matrix products: model flops utilisation
+};
+
+// Return the largest first.  Operators are those of PyTorch, library calls, or kernels where nobody
+// said what they compute.
+[[nodiscard]] std::vector<Total> totals_by_operator(const Analysis& analysis);
+[[nodiscard]] std::vector<Total> totals_by_layer_pattern(const Analysis& analysis);
+
+// Returns the part of the peak that the matrix products of an iteration reach; empty where there is
+// no product, or its machine is not known.
+[[nodiscard]] std::optional<double> flops_utilisation(const Analysis& analysis);
+
+// Returns what the program said of the whole run by this name; null if it did not.
+[[nodiscard]] const std::string* fact_of(const read::Profile& profile, std::string_view name);
+
+// A reason why the iteration takes longer than it has to.
+struct Cause {
+  std::string name;                  // "dtype casts"
+  std::string advice;                // what to do about it
+  std::string where;                 // its largest part; may be empty
+  std::optional<std::size_t> row{};  // that part: index into merged
+  std::size_t rows = 0;              // kernels; 0: idle time
+  double time_us = 0.0;
+  double gain_us = 0.0;  // at most
+};
+
+// Returns those that may save a per cent of the iteration, the largest gain first.  A row belongs
+// to one cause.
+[[nodiscard]] std::vector<Cause> find_causes(const Analysis& analysis);
+
+// Counts the rows that were faster than their bound allows.
+[[nodiscard]] std::size_t impossible_rows(const Analysis& analysis);
+
+}  // namespace inline_prof::join

@@ -1,0 +1,121 @@
+#include "join/rollups.hpp"
+
+#include "join/join.hpp"
+#include "profile_builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+using test::EventBuilder;
+using test::memory_op;
+using test::profile_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Analysis rolled_up(const std::vector<read::Event>& events, double iteration_us) {
+  JoinOptions options;
+  options.machine = test::toy_machine();  // 1 MB in 10 us
+  options.models = model::Models::kRoofline;
+  options.event_bias.kind = BiasSetting::Kind::kOff;
+  return join_profiles({profile_of(events, iteration_us)}, {}, options);
+}
+
+read::Op op_of(const std::string& source) {
+  read::Op op = memory_op(500000, 500000);
+  op.source = source;
+  return op;
+}
+
+std::vector<std::string> names_of(const std::vector<Cause>& causes) {
+  std::vector<std::string> names;
+  for (const Cause& cause : causes)
+    names.push_back(cause.name);
+  return names;
+}
+
+TEST(Rollups, CastsAreOneCauseWithTheirSum) {
+  std::vector<read::Event> events;
+  for (int i = 0; i < 3; ++i) {
+    events.push_back(EventBuilder("cast", 2 * i, 2 * i + 1)
+                         .layer("blocks." + std::to_string(i) + ".mlp")
+                         .op(op_of("aten::_to_copy"))
+                         .samples_us({12}));
+  }
+  events.push_back(EventBuilder("add", 8, 9).layer("head").op(op_of("aten::add")).samples_us({11}));
+  const Analysis analysis = rolled_up(events, 100);
+  const auto causes = find_causes(analysis);
+  ASSERT_THAT(names_of(causes), ElementsAre("dtype casts"));
+  EXPECT_EQ(causes[0].rows, 3U);
+  EXPECT_NEAR(causes[0].gain_us, 36, 1e-6);
+  const auto operators = totals_by_operator(analysis);
+  ASSERT_EQ(operators.size(), 2U);
+  EXPECT_EQ(operators[0].name, "aten::_to_copy");
+  EXPECT_EQ(operators[0].count, 3U);
+  EXPECT_NEAR(*operators[0].ratio, 1.2, 1e-6);
+  const auto layers = totals_by_layer_pattern(analysis);
+  EXPECT_EQ(layers[0].name, "blocks.*.mlp");
+  EXPECT_EQ(layers[0].count, 3U);
+  EXPECT_NEAR(layers[0].time_us, 36, 1e-6);
+}
+
+TEST(Rollups, AttentionOfProductsIsACauseWithoutItsProducts) {
+  read::Op product = test::gemm_op(512, 512, 512, "f16");
+  product.source = "cublasGemmStridedBatchedEx";
+  const auto event = [](const std::string& name, std::int64_t index, read::Op op, double time_us) {
+    return EventBuilder(name, index, index + 1)
+        .layer("attn")
+        .op(std::move(op))
+        .samples_us({time_us});
+  };
+  const auto causes = find_causes(
+      rolled_up({event("bmm", 0, product, 300), event("scale", 2, op_of("aten::div"), 12),
+                 event("soft", 4, op_of("aten::_softmax"), 12), event("bmm2", 6, product, 300)},
+                1000));
+  ASSERT_THAT(names_of(causes), ElementsAre("attention of single products"));
+  EXPECT_THAT(causes[0].advice, HasSubstr("scaled_dot_product_attention"));
+  EXPECT_NEAR(causes[0].gain_us, 24, 1e-6);
+}
+
+TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
+  const auto causes = find_causes(rolled_up({EventBuilder("optimizer.step", 0, 1)
+                                                 .layer("optimizer.AdamW")
+                                                 .op(op_of("PROFILE_OP"))
+                                                 .samples_us({90})},
+                                            100));
+  ASSERT_THAT(names_of(causes), ElementsAre("unfused optimizer"));
+  EXPECT_NEAR(causes[0].gain_us, 80, 1e-6);
+}
+
+// 4 MB at the data sheet's 200 GB/s take 20 us, and at what is reached 40.
+TEST(Rollups, ARowFasterThanItsBoundAllowsIsInNoSum) {
+  const Analysis analysis =
+      rolled_up({EventBuilder("copy", 0, 1).op(memory_op(2000000, 2000000)).samples_us({10}),
+                 EventBuilder("other", 2, 3).op(memory_op(2000000, 2000000)).samples_us({30})},
+                100);
+  EXPECT_EQ(impossible_rows(analysis), 1U);
+  EXPECT_EQ(analysis.merged[0].verdict, Verdict::kImpossible);
+  EXPECT_FALSE(analysis.merged[0].predicted_us);
+  EXPECT_EQ(analysis.merged[0].reason,
+            "4.0 times faster than memory allows: bytes or time are wrong");
+  EXPECT_EQ(analysis.merged[1].verdict, Verdict::kAboveBound);  // faster than is usual
+  EXPECT_EQ(analysis.errors->rows, 1U);
+  EXPECT_NEAR(analysis.shares_percent->predicted, 30, 1e-6);
+}
+
+TEST(Rollups, TheUtilisationIsThatOfTheDataSheetsPeak) {
+  const read::Op product = test::gemm_op(1000, 1000, 1000, "f16");
+  // 2 GFLOP at 2 TFLOP/s take 1000 us.
+  const Analysis analysis =
+      rolled_up({EventBuilder("gemm", 0, 1).layer("fc").op(product).samples_us({4000})}, 5000);
+  EXPECT_NEAR(*flops_utilisation(analysis), 0.2, 1e-9);
+  EXPECT_NEAR(*totals_by_layer_pattern(analysis)[0].peak_part, 0.25, 1e-9);
+}
+
+}  // namespace
+}  // namespace inline_prof::join
