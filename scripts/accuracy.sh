@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How far the calibrated models are from measurements that they were not fitted to: the tables of
-# docs/accuracy.md.  Takes a quarter of an hour.
+# docs/accuracy.md.  Takes an hour and a half, most of it for the 43 fits of products.
 #
 #   scripts/accuracy.sh PROF_MODEL DATA [PART...]
 #
@@ -14,8 +14,8 @@
 #   deepbench_v100/conv_v100.csv, gemm_v100.csv
 #     from baidu-research/DeepBench at da81ba78 (Apache-2.0), DeepBench_NV_V100.xlsx as CSV
 #
-# Whole groups are held out: widths, row counts just above a tile's edge, the longest tenth, the
-# deepest k.  "roofline" is torchao's, on the same rows:
+# Whole groups are held out: widths, row counts, depths, the longest tenth, software stacks.
+# "roofline" is torchao's, on the same rows:
 #   max(2 m n k / peak / 0.78, bytes / bandwidth / 0.92, 2 us)
 set -euo pipefail
 
@@ -57,33 +57,36 @@ slowed() {
     END { printf "20 %% slower: %4.1f %% above it, as they are %4.1f %%", 100 * slow / n, 100 * above / n }' slowed.csv
 }
 
+# Latencies are in ms, and of an operation's stacks each is a column "stack".
+products_of() {  # GPU DTYPE TYPE
+  gzip -dc "$data/aiconfigurator_2026_08/$1_sxm_gemm.csv.gz" | awk -F, -v dtype="$2" -v type="$3" '
+    BEGIN { print "m,n,k,a_type,time_us,stack" }
+    NR > 1 && $4 == dtype && !(dtype == "fp8_block" && $1 == "VLLM") {
+      printf "%s,%s,%s,%s,%.6g,%s\n", $5, $6, $7, type, 1000 * $8, $1 }'
+}
+each_product() {  # calls $1 with NAME MACHINE TYPE BOUNDARY PEAK GB/S BYTES; the rows are table.csv
+  local gpu type
+  for gpu in a100:a100-sxm4-80gb:2039:312:: h100:h100-sxm5-80gb:3350:989.4:1978.9: \
+    h200:h200-sxm-141gb:4800:989.4:1978.9: b200:b200-sxm-180gb:8000:2250:4500:9000; do
+    IFS=: read -r name machine bandwidth bf16 f8 f4 <<< "$gpu"
+    for type in "bfloat16:bf16:gemm:$bf16:2" "fp8:f8e4m3:gemm+quantise:$f8:1" \
+      "fp8_block:f8e4m3:gemm+quantise:$f8:1" "nvfp4:f4e2m1:gemm+quantise:$f4:0.5"; do
+      IFS=: read -r dtype type boundary peak bytes <<< "$type"
+      [[ -n $peak ]] || continue
+      products_of "$name" "$dtype" "$type" > table.csv
+      "$1" "${name^^} $dtype" "$machine" "$type" "$boundary" "$peak" "$bandwidth" "$bytes"
+    done
+  done
+}
 roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
   awk -F, -v peak="$2" -v bw="$3" -v size="$4" 'NR > 1 {
     t = 2 * $1 * $2 * $3 / (peak * 1e6) / 0.78
     d = (size * ($1 * $3 + $3 * $2) + 2 * $1 * $2) / (bw * 1e3) / 0.92
     if (d > t) t = d
     if (t < 2) t = 2
-    e = t / $4 - 1; sum += e < 0 ? -e : e; ++n }
+    e = t / $5 - 1; sum += e < 0 ? -e : e; ++n }
     END { printf "roofline %5.1f %%", 100 * sum / n }' "$1"
 }
-
-# NAME MACHINE TYPE BOUNDARY PEAK GB/S BYTES HELD_OUT: the last one an awk condition
-gemm() {
-  local name=$1 machine=$2 type=$3 boundary=$4 peak=$5 bandwidth=$6 bytes=$7 held=$8
-  awk -F, -v OFS=, "NR == 1 { print > \"train.csv\"; print > \"test.csv\"; next }
-    { if ($held) print > \"test.csv\"; else print > \"train.csv\" }" table.csv
-  "$prof_model" fit --model gemm --machine "$machine" --set a_type="$type" --boundary "$boundary" \
-    --seed 1 train.csv -o params.json --force 2> /dev/null
-  local asked=(--model gemm --machine "$machine" --set a_type="$type" --params params.json test.csv)
-  printf '%-32s %s  %s  %s\n' "$name" "$(summary "${asked[@]}")" "$(slowed "${asked[@]}")" \
-    "$(roofline test.csv "$peak" "$bandwidth" "$bytes")"
-}
-
-longest() {  # the time that SHARE of the rows do not exceed
-  awk -F, 'NR > 1 { print $4 }' table.csv | sort -g | awk -v share="$1" '{ t[NR] = $1 } END { print t[int(NR * share)] }'
-}
-# A quarter of the rows, spread over the file, which is sorted by shape.
-random='(NR * 7919) % 1000 < 250'
 
 if is_known traces; then
   # Rows that have an operation, copies and collectives without a model apart.  The roofline is the
@@ -119,25 +122,21 @@ END
 fi
 
 if is_known products; then
-  echo "matrix products, every row fitted that is not held out"
-  for gpu in "H200 bf16:gemm_h200_bf16:h200-sxm-141gb:bf16:gemm:989.4:4800:2" \
-             "H200 fp8 + quantise:gemm_h200_fp8:h200-sxm-141gb:f8e4m3:gemm+quantise:1978.9:4800:1" \
-             "H100 bf16:gemm_h100_bf16:h100-sxm5-80gb:bf16:gemm:989.4:3350:2" \
-             "A100 bf16:gemm_a100_bf16:a100-sxm4-80gb:bf16:gemm:312:2039:2"; do
-    IFS=: read -r name file machine type boundary peak bandwidth bytes <<< "$gpu"
-    tr -d '\r' < "$data/aiconfigurator/$file.csv" > table.csv
-    fit=("$machine" "$type" "$boundary")
-    gpu_numbers=("$peak" "$bandwidth" "$bytes")
-    gemm "$name, random rows" "${fit[@]}" "${gpu_numbers[@]}" "$random"
-    gemm "$name, n of 768, 3584, 7168" "${fit[@]}" "${gpu_numbers[@]}" '$2 == 768 || $2 == 3584 || $2 == 7168'
-    if [[ $file != gemm_a100_bf16 ]]; then
-      gemm "$name, m of 33, 97, 161, 225" "${fit[@]}" "${gpu_numbers[@]}" '$1 == 33 || $1 == 97 || $1 == 161 || $1 == 225'
-    fi
-    gemm "$name, longest tenth" "${fit[@]}" "${gpu_numbers[@]}" "\$4 > $(longest 0.9)"
-    gemm "$name, longest quarter" "${fit[@]}" "${gpu_numbers[@]}" "\$4 > $(longest 0.75)"
-    gemm "$name, k >= 10240" "${fit[@]}" "${gpu_numbers[@]}" '$3 >= 10240'
-  done
-
+  echo "matrix products, groups and stacks held out in turn"
+  held_out() {
+    local asked=(--model gemm --machine "$2" --set a_type="$3") stack
+    printf '%s, %s\n' "$1" "$(roofline table.csv "$5" "$6" "$7")"
+    "$prof_model" fit "${asked[@]}" --boundary "$4" table.csv -o params.json --force 2>&1 | grep 'held out\|^  of'
+    for stack in $(awk -F, 'NR > 1 { print $6 }' table.csv | sort -u); do
+      # Nothing says which stack a row of test.csv is of, and no part of the fit has seen one.
+      awk -F, -v stack="$stack" 'NR == 1 || $6 != stack' table.csv > train.csv
+      awk -F, -v OFS=, -v stack="$stack" 'NR == 1 || $6 == stack { print $1, $2, $3, $4, $5 }' table.csv > test.csv
+      "$prof_model" fit "${asked[@]}" --boundary "$4" train.csv -o params.json --force > /dev/null 2>&1
+      printf '  without %-13s %s  %s\n' "$stack" "$(summary "${asked[@]}" --params params.json test.csv)" \
+        "$(slowed "${asked[@]}" --params params.json test.csv)"
+    done
+  }
+  each_product held_out
 fi
 
 if is_known transfers; then
@@ -146,11 +145,11 @@ if is_known transfers; then
   }
   # The shipped sets: each was fitted to its own GPU's rows alone.
   echo "another GPU, no row of its own"
-  for source in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
-    for target in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb b200:b200-sxm-180gb; do
+  for target in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb b200:b200-sxm-180gb; do
+    products_of "${target%%:*}" bfloat16 bf16 > table.csv
+    for source in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
       [[ $target == "$source" ]] && continue
-      transfer "${target%%:*} bf16 from ${source%%:*}" "gemm_${source##*:}_bf16" "${target##*:}" \
-        "$data/aiconfigurator/gemm_${target%%:*}_bf16.csv"
+      transfer "${target%%:*} bf16 from ${source%%:*}" "gemm_${source##*:}_bf16" "${target##*:}" table.csv
     done
   done
   # Columns from the end: the precision's name has a comma.  Tensor cores, which multiply f16 as bf16.
@@ -159,35 +158,6 @@ if is_known transfers; then
   for source in h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
     transfer "v100 f16 from ${source%%:*}" "gemm_${source##*:}_bf16" v100-sxm2-16gb v100.csv
   done
-  b200_fit=(--model gemm --machine b200-sxm-180gb --set a_type=bf16)
-  prior=(--prior "$params/gemm_h200-sxm-141gb_bf16.json")
-  tr -d '\r' < "$data/aiconfigurator/gemm_b200_bf16.csv" > table.csv
-  echo "B200 bf16, 40 rows, groups held out in turn:"
-  "$prof_model" fit "${b200_fit[@]}" "${prior[@]}" table.csv -o b200.json 2>&1 | grep 'held out'
-  # A quarter of the widths, row counts or depths at a time, of which no part of the fit knows.
-  rm -f predicted.csv
-  for column in 1 2 3; do
-    awk -F, -v c=$column 'NR > 1 { print $c }' table.csv | sort -gu > keys.txt
-    for fold in 0 1 2 3; do
-      awk -F, -v c=$column -v fold=$fold 'NR == FNR { fold_of[$1] = (NR - 1) % 4; next }
-        FNR == 1 { print > "train.csv"; print > "test.csv"; next }
-        { print > (fold_of[$c] == fold ? "test.csv" : "train.csv") }' keys.txt table.csv
-      "$prof_model" fit "${b200_fit[@]}" "${prior[@]}" train.csv -o b200.json --force > /dev/null 2>&1
-      "$prof_model" predict "${b200_fit[@]}" --params b200.json test.csv -o fold.csv --force 2> /dev/null
-      cat fold.csv >> predicted.csv
-    done
-  done
-  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
-    $1 == "m" { next }
-    { time = $at["time_us"]; error = $at["predicted_us"] / time - 1
-      lower = $at["predicted_lower_us"]; upper = $at["predicted_upper_us"]
-      ++n; bias += error; sum += error < 0 ? -error : error; inside += lower <= time && time <= upper
-      above += time > upper; slow += 1.2 * time > upper
-      print (upper - lower) / 2 / $at["predicted_us"] | "sort -g > half_widths.txt" }
-    END { close("sort -g > half_widths.txt")
-      while (++rank <= (n + 1) / 2) getline half_width < "half_widths.txt"
-      printf "held out of everything  n %5d  MAPE %5.2f %%  bias %+5.2f %%  interval holds %5.1f %%  half-width %5.1f %%  20 %% slower: %4.1f %% above it, as they are %4.1f %%\n",
-             n, 100 * sum / n, 100 * bias / n, 100 * inside / n, 100 * half_width, 100 * slow / n, 100 * above / n }' predicted.csv
 fi
 
 if is_known peers && ! python3 -c 'import nvMatmulHeuristics' 2> /dev/null; then
@@ -195,25 +165,21 @@ if is_known peers && ! python3 -c 'import nvMatmulHeuristics' 2> /dev/null; then
 elif is_known peers; then
   # Every row of the tables: the peers were fitted to none of them.
   echo "peers, by measured time"
-  for gpu in "H200 bf16:gemm_h200_bf16:h200-sxm-141gb:bf16:989.4:4800:2" \
-             "H200 fp8 + quantise:gemm_h200_fp8:h200-sxm-141gb:f8e4m3:1978.9:4800:1" \
-             "H100 bf16:gemm_h100_bf16:h100-sxm5-80gb:bf16:989.4:3350:2" \
-             "A100 bf16:gemm_a100_bf16:a100-sxm4-80gb:bf16:312:2039:2" \
-             "B200 bf16:gemm_b200_bf16:b200-sxm-180gb:bf16:2250:8000:2"; do
-    IFS=: read -r name file machine type peak bandwidth bytes <<< "$gpu"
+  peers_of() {
+    local range target
     for range in 0:1e9 0:20 20:100 100:1e9; do
-      tr -d '\r' < "$data/aiconfigurator/$file.csv" |
-        awk -F, -v least="${range%:*}" -v most="${range#*:}" 'NR == 1 || ($4 >= least && $4 < most)' > rows.csv
-      printf '%-22s %3s to %-5s us  n %5d' "$name" "${range%:*}" "${range#*:}" "$(($(wc -l < rows.csv) - 1))"
+      awk -F, -v least="${range%:*}" -v most="${range#*:}" 'NR == 1 || ($5 >= least && $5 < most)' table.csv > rows.csv
+      printf '%-22s %3s to %-5s us  n %5d' "$1" "${range%:*}" "${range#*:}" "$(($(wc -l < rows.csv) - 1))"
       for target in generic cutlass3; do
         printf '  nvmmh %s ' "$target"
-        "$prof_model" evaluate --model nvmmh --machine "$machine" --set a_type="$type" --set target="$target" \
+        "$prof_model" evaluate --model nvmmh --machine "$2" --set a_type="$3" --set target="$target" \
           rows.csv --format csv |
           awk -F, '$1 == "all" { printf "%5.1f %% (median %5.1f, bias %+6.1f)", $5, $6, $9 }'
       done
-      printf '  %s\n' "$(roofline rows.csv "$peak" "$bandwidth" "$bytes")"
+      printf '  %s\n' "$(roofline rows.csv "$5" "$6" "$7")"
     done
-  done
+  }
+  each_product peers_of
 fi
 
 if is_known elementwise; then
@@ -245,20 +211,23 @@ if is_known collectives; then
   }
   header="op,num_gpus,bytes,type,time_us"
   echo "collectives"
-  # NVLink and library of the H200s in its table; 32 to 512 MiB, which the H200s were measured up to.
-  # Doubles, which no such table has: judged as the H200s' 16-bit numbers.
-  awk -F, -v header="$header" 'BEGIN { print header > "train.csv" }
-    NR > 1 && $6 == "half" { printf "%s,%s,%.0f,f16,%.6g\n", $4, $7, $8 * 2, $9 * 1000 > "train.csv" }' \
-    "$data/aiconfigurator/nccl_h200.csv"
+  nccl_of() {  # GPU
+    gzip -dc "$data/aiconfigurator_2026_08/$1_sxm_nccl.csv.gz" | awk -F, -v header="$header" 'BEGIN { print header }
+      NR > 1 { size = $5 == "half" ? 2 : 1
+               printf "%s,%s,%.0f,%s,%.6g\n", $3, $6, $7 * size, $5 == "half" ? "f16" : "i8", $8 * 1000 }'
+  }
+  # The H100s' own table has 2 and 8 GPUs; 32 to 512 MiB, which it was measured up to.
+  nccl_of h100 > train.csv
   "$prof_model" convert --to collective "$data/nccl_tests_h100/h100_1node_4gpu.log" -o all.csv --force 2> /dev/null
+  # Doubles, which no such table has: judged as 16-bit numbers.
   awk -F, -v OFS=, 'NR == 1 { print; next } $1 != "sendrecv" && $3 < 6e8 { $4 = "f16"; print }' all.csv > test.csv
-  collective "H100, 4 GPUs from H200's 2 and 8" h200-sxm-141gb
-  for fourth in 0 1 2 3; do
-    awk -F, -v header="$header" -v fourth=$fourth 'BEGIN { print header > "train.csv"; print header > "test.csv" }
-      NR > 1 { size = $6 == "half" ? 2 : 1; bytes = $8 * size; power = int(log(bytes) / log(2) + 0.5)
-               printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, bytes, $6 == "half" ? "f16" : "i8", $9 * 1000 > (power % 4 == fourth ? "test.csv" : "train.csv") }' \
-      "$data/aiconfigurator/nccl_h200.csv"
-    collective "H200, every fourth size, $fourth" h200-sxm-141gb
+  collective "H100, 4 GPUs from 2 and 8" h100-sxm5-80gb
+  for gpu in a100:a100-sxm4-80gb h100:h100-sxm5-80gb h200:h200-sxm-141gb b200:b200-sxm-180gb; do
+    for fourth in 0 1 2 3; do
+      nccl_of "${gpu%%:*}" | awk -F, -v fourth=$fourth 'NR == 1 { print > "train.csv"; print > "test.csv"; next }
+        { print > (int(log($3) / log(2) + 0.5) % 4 == fourth ? "test.csv" : "train.csv") }'
+      collective "${gpu%%:*}, every fourth size, $fourth" "${gpu##*:}"
+    done
   done
   for limit in 0 1048576; do
     awk -F, -v header="$header" -v limit=$limit 'BEGIN { print header > "train.csv"; print header > "test.csv" }

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -46,14 +49,18 @@ std::optional<std::vector<double>> read_prior(const FitRequest& request,
   return values;
 }
 
+// Rounded as in the file, since the calibration is of these values.
+std::vector<double> rounded_values(const LeastSquaresResult& result) {
+  std::vector<double> values;
+  for (Index i = 0; i < result.theta.size(); ++i)
+    values.push_back(model::rounded(std::exp(result.theta[i])));
+  return values;
+}
+
 void write_analytic(const CalibratedProblem& problem, const LeastSquaresResult& result,
-                    std::vector<double>& values, read::Parameters& parameters) {
-  values.clear();
-  for (std::size_t i = 0; i < problem.specs.size(); ++i) {
-    // Rounded as in the file, since the calibration below is of these values.
-    values.push_back(model::rounded(std::exp(result.theta[static_cast<Index>(i)])));
-    parameters.parameters[std::string(problem.specs[i].name)] = values.back();
-  }
+                    const std::vector<double>& values, read::Parameters& parameters) {
+  for (std::size_t i = 0; i < problem.specs.size(); ++i)
+    parameters.parameters[std::string(problem.specs[i].name)] = values[i];
   parameters.covariance = nlohmann::json::array();
   for (Index i = 0; i < result.covariance.rows(); ++i) {
     auto row = nlohmann::json::array();
@@ -133,10 +140,7 @@ LeastSquaresProblem AnalyticFit::problem(const std::vector<Index>& rows) const {
   return problem;
 }
 
-LeastSquaresResult AnalyticFit::fit(int restarts) const {
-  std::vector<Index> rows(static_cast<std::size_t>(log_measured_.size()));
-  for (Index i = 0; i < log_measured_.size(); ++i)
-    rows[static_cast<std::size_t>(i)] = i;
+LeastSquaresResult AnalyticFit::fit(int restarts, const std::vector<Index>& rows) const {
   const LeastSquaresProblem everything = problem(rows);
   LeastSquaresResult best = solve_least_squares(everything, centre_);
   std::mt19937_64 random(1);  // always the same: a fit gives the same bytes each time
@@ -179,26 +183,117 @@ std::vector<AnalyticFit::Unsure> AnalyticFit::unsure(const LeastSquaresResult& r
   return all;
 }
 
+namespace {
+
+// The analytic model fitted to rows of one stack, or to all of them where there are none.
+struct GroupFit {
+  std::vector<Index> rows;
+  LeastSquaresResult result;
+  std::vector<double> values;  // as the file has them
+  [[nodiscard]] double cost() const { return result.cost / static_cast<double>(rows.size()); }
+};
+
+std::vector<GroupFit> fit_groups(const AnalyticFit& fit, const CalibratedProblem& problem) {
+  std::vector<std::vector<Index>> groups = problem.stacks;
+  if (groups.empty()) {
+    groups.emplace_back(static_cast<std::size_t>(problem.log_measured.size()));
+    std::iota(groups.front().begin(), groups.front().end(), Index{0});
+  }
+  std::vector<GroupFit> fits;
+  for (std::vector<Index>& rows : groups) {
+    LeastSquaresResult result = fit.fit(problem.restarts, rows);
+    std::vector<double> values = rounded_values(result);
+    fits.push_back({std::move(rows), std::move(result), std::move(values)});
+  }
+  return fits;
+}
+
+// Returns the group that the model describes best, but for `left_out`: it stands for a stack that
+// nobody knows.
+std::size_t best_group(const std::vector<GroupFit>& fits, std::size_t left_out) {
+  std::size_t best = left_out == 0 && fits.size() > 1 ? 1 : 0;
+  for (std::size_t group = 0; group < fits.size(); ++group) {
+    if (group != left_out && fits[group].cost() < fits[best].cost()) best = group;
+  }
+  return best;
+}
+
+// What a row is without its measurement.
+struct Described {
+  Eigen::VectorXd log_analytic;
+  Eigen::MatrixXd features;
+};
+
+// Returns all rows, those of each group with the values of the group that `whose` gives for it.
+Described describe(const CalibratedProblem& problem, const std::vector<GroupFit>& fits,
+                   const std::function<std::size_t(std::size_t group)>& whose) {
+  Described all{Eigen::VectorXd(problem.log_measured.size()), problem.features};
+  for (std::size_t group = 0; group < fits.size(); ++group) {
+    const std::vector<Index>& rows = fits[group].rows;
+    const std::vector<double>& values = fits[whose(group)].values;
+    all.log_analytic(rows) = problem.log_times(values)(rows);
+    if (!problem.features_with) continue;
+    const Eigen::MatrixXd features = problem.features_with(values);
+    if (all.features.rows() == 0) all.features.resize(features.rows(), features.cols());
+    all.features(rows, Eigen::all) = features(rows, Eigen::all);
+  }
+  return all;
+}
+
+// Returns ln(time) of all rows, each group's with what a refit to its rows of `training` gives.
+Eigen::VectorXd refit_groups(const AnalyticFit& fit, const std::vector<GroupFit>& fits,
+                             const std::vector<Index>& training) {
+  Eigen::VectorXd log_times;
+  for (const GroupFit& group : fits) {
+    std::vector<Index> own;
+    std::set_intersection(training.begin(), training.end(), group.rows.begin(), group.rows.end(),
+                          std::back_inserter(own));
+    const Eigen::VectorXd found =
+        own.empty() ? fit.log_times(group.result.theta) : fit.refit(group.result.theta, own);
+    if (log_times.size() == 0) log_times = found;
+    log_times(group.rows) = found(group.rows);
+  }
+  return log_times;
+}
+
+}  // namespace
+
 std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& request,
                            read::Parameters& parameters) {
   const AnalyticFit fit(problem.specs, problem.log_measured, problem.log_times,
                         problem.log_times_near, read_prior(request, problem, parameters.model));
   request.say("fitting the analytic model");
-  const LeastSquaresResult result = fit.fit(problem.restarts);
-  std::vector<double> values;
-  write_analytic(problem, result, values, parameters);
+  const std::vector<GroupFit> fits = fit_groups(fit, problem);
+  const GroupFit& best = fits[best_group(fits, fits.size())];
+  const LeastSquaresResult& result = best.result;
+  write_analytic(problem, result, best.values, parameters);
+  for (std::size_t stack = 0; stack < problem.stacks.size(); ++stack) {
+    nlohmann::json& own = parameters.parameters[model::kStackValues][problem.stack_names[stack]];
+    for (std::size_t i = 0; i < problem.specs.size(); ++i)
+      own[std::string(problem.specs[i].name)] = fits[stack].values[i];
+  }
 
   request.say("fitting to all but a group of rows at a time");
+  Described rows = describe(problem, fits, [](std::size_t group) { return group; });
+  Described elsewhere =
+      problem.stacks.empty()
+          ? Described{}
+          : describe(problem, fits, [&](std::size_t group) { return best_group(fits, group); });
   CalibrationInput input{
-      .features = problem.features_with ? problem.features_with(values) : problem.features,
+      .features = std::move(rows.features),
       .log_measured = problem.log_measured,
-      .log_analytic = problem.log_times(values),
-      .regimes = problem.regimes ? problem.regimes(values) : std::vector<std::string>(),
+      .log_analytic = std::move(rows.log_analytic),
+      .regimes = problem.regimes ? problem.regimes(best.values) : std::vector<std::string>(),
       .folds = problem.folds,
       .longest_fold = problem.longest_fold,
+      .stacks = problem.stacks,
+      .features_elsewhere = std::move(elsewhere.features),
+      .log_analytic_elsewhere = std::move(elsewhere.log_analytic),
       .refit =
-          [&](const std::vector<Index>& training) { return fit.refit(result.theta, training); },
+          [&](const std::vector<Index>& training) { return refit_groups(fit, fits, training); },
       .most_points = problem.most_points};
+  if (!problem.stacks.empty())
+    input.features_elsewhere.rightCols(static_cast<Index>(problem.stacks.size())).setZero();
   const CalibrationResult calibration = fit_calibration(input);
   write_residual(problem, calibration, parameters);
 
@@ -209,6 +304,15 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
       problem.specs.size(), problem.log_measured.size(), 100 * calibration.in_sample_mape,
       100 * calibration.held_out_mape, 100 * calibration.held_out_coverage,
       100 * calibration.median_half_width);
+  for (std::size_t stack = 0; stack < calibration.stack_mapes.size(); ++stack) {
+    summary += fmt::format("  of {:<19} MAPE {:.2f} %\n", problem.stack_names[stack],
+                           100 * calibration.stack_mapes[stack]);
+  }
+  if (!problem.stacks.empty()) {
+    summary +=
+        fmt::format("stacks held out       MAPE {:.2f} %, half-width {:.1f} %\n",
+                    100 * calibration.other_stack_mape, 100 * calibration.other_stack_half_width);
+  }
   const auto unsure = fit.unsure(result);
   if (!unsure.empty()) summary += "these rows say little about\n";
   for (const AnalyticFit::Unsure& parameter : unsure) {

@@ -32,8 +32,8 @@ class AnalyticFit {
               LogTimes log_times, LogTimesNear log_times_near,
               const std::optional<std::vector<double>>& prior);
 
-  // From the prior's centre and from `restarts` places around it; the best of them.
-  [[nodiscard]] LeastSquaresResult fit(int restarts) const;
+  // From the prior's centre and from `restarts` places around it, to `rows`; the best of them.
+  [[nodiscard]] LeastSquaresResult fit(int restarts, const std::vector<Eigen::Index>& rows) const;
   // From `start`, with the rows `training` only: ln(time) of all rows.
   [[nodiscard]] Eigen::VectorXd refit(const Eigen::VectorXd& start,
                                       const std::vector<Eigen::Index>& training) const;
@@ -70,7 +70,9 @@ struct CalibratedProblem {
   std::function<Eigen::MatrixXd(std::span<const double> values)> features_with;
   std::vector<model::RawPoint> points;  // what the features come from, for the parameter file
   std::vector<std::vector<Eigen::Index>> folds;
-  std::optional<std::size_t> longest_fold;  // CalibrationInput::longest_fold
+  std::optional<std::size_t> longest_fold;        // CalibrationInput::longest_fold
+  std::vector<std::vector<Eigen::Index>> stacks;  // CalibrationInput::stacks; a feature for each
+  std::vector<std::string> stack_names;
   // The bound of each row, with these parameters: only for a model whose rows' errors differ by
   // that more than by where they lie.
   std::function<std::vector<std::string>(std::span<const double> values)> regimes;

@@ -22,7 +22,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr Index kMostMaternPoints = 250;
+constexpr Index kMostMaternPoints = 400;
 constexpr int kMostSteps = 60;
 constexpr double kLeastGain = 1e-3;  // of the log probability: less does not change a prediction
 
@@ -276,6 +276,43 @@ class ErrorsNearby {
   Sum all_;
 };
 
+// Holds whole stacks out, for the interval of a product whose stack nobody knows.
+void judge_stacks(const CalibrationInput& input, const std::vector<HeldOut>& by_shape,
+                  const RowsProcess& rows, CalibrationResult& result,
+                  std::map<std::string, std::vector<double>, std::less<>>& scores) {
+  if (input.stacks.empty()) return;
+  const Index count = input.log_measured.size();
+  const VectorXd targets = input.log_measured - input.log_analytic;
+  std::vector<double>& own = scores[model::ConformalTable::kOtherStack];
+  std::vector<double> sigmas;
+  for (const std::vector<Index>& stack : input.stacks) {
+    double error = 0, held_out = 0;
+    for (const HeldOut& held : by_shape) {
+      if (!std::binary_search(stack.begin(), stack.end(), held.row)) continue;
+      error += std::abs(std::expm1(-held.residual));
+      held_out += 1;
+    }
+    result.stack_mapes.push_back(error / held_out);
+    const model::MaternProcess process =
+        process_of(input, result.scales, targets, without(count, stack)).process;
+    for (const Index row : stack) {
+      const VectorXd features = input.features_elsewhere.row(row).transpose();
+      const double correction =
+          std::log(model::bounded_correction(result.scales, process.mean(features)));
+      const double residual =
+          input.log_measured[row] - input.log_analytic_elsewhere[row] - correction;
+      const Eigen::ArrayXd distances = rows.process.distances(features);
+      sigmas.push_back(result.scale.at(distances) * model::error_growth(distances.minCoeff()));
+      own.push_back(residual / sigmas.back());
+      result.other_stack_mape += std::abs(std::expm1(-residual)) / static_cast<double>(count);
+    }
+  }
+  const auto range = model::ConformalTable(scores).range(model::ConformalTable::kOtherStack, 0.9);
+  for (double& sigma : sigmas)
+    sigma = (std::exp(range.upper * sigma) - std::exp(range.lower * sigma)) / 2;
+  result.other_stack_half_width = base::quantile(std::move(sigmas), 0.5);
+}
+
 // Evenly spread ranks of a long list, its ends among them.
 std::vector<double> thinned(std::vector<double> scores) {
   if (scores.size() <= kMostScores) return scores;
@@ -287,7 +324,7 @@ std::vector<double> thinned(std::vector<double> scores) {
 }
 
 void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
-           const std::vector<double>& sigmas, CalibrationResult& result) {
+           const std::vector<double>& sigmas, const RowsProcess& rows, CalibrationResult& result) {
   const auto regime_of = [&](const HeldOut& held) {
     if (held.fold == input.longest_fold) return std::string(model::ConformalTable::kLonger);
     return input.regimes.empty() ? std::string(model::ConformalTable::kAll)
@@ -300,6 +337,7 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
     const std::string regime = regime_of(results[i]);
     if (regime != model::ConformalTable::kAll) scores[regime].push_back(score);
   }
+  judge_stacks(input, results, rows, result, scores);
   for (auto& [regime, values] : scores)
     values = thinned(std::move(values));
   result.table = input.longest_fold ? model::ConformalTable(std::move(scores),
@@ -324,9 +362,13 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
 
 model::MaternScales fit_matern_scales(const MatrixXd& features, const VectorXd& targets,
                                       const VectorXd& noise_factors, const MaternPrior& prior) {
+  // Tables come sorted, so the rows that are taken are spread over all.
   const Index count = std::min(kMostMaternPoints, features.rows());
-  const Improbability function(features.topRows(count), targets.head(count),
-                               noise_factors.head(count), prior);
+  std::vector<Index> taken;
+  for (Index i = 0; i < count; ++i)
+    taken.push_back(i * features.rows() / count);
+  const Improbability function(features(taken, Eigen::all), targets(taken), noise_factors(taken),
+                               prior);
   const VectorXd centre = function.centre();
   Minimum best = minimise(function, centre);
   // The search may stop short of the best lengths: from shorter and longer ones, too.
@@ -442,8 +484,8 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   std::vector<double> sigmas;
   for (const HeldOut& held : results)
     sigmas.push_back(nearby.without(held.row, usual) * held.growth);
-  judge(input, results, sigmas, result);
   result.scale = model::LocalScale(usual);
+  judge(input, results, sigmas, rows, result);
   result.points = std::move(rows.points);
   result.targets = std::move(rows.induced.targets);
   result.noise_factors = std::move(rows.induced.noise_factors);

@@ -24,8 +24,8 @@ struct MaternPrior {
 
 // Returns the scales under which `targets` are most probable (C. E. Rasmussen, C. K. I. Williams,
 // "Gaussian Processes for Machine Learning", 2006, equations 5.8 and 5.9), found by BFGS from the
-// prior's centre and from lengths half and twice as long.  Uses the first 250 points at most: the
-// cost grows with their cube.
+// prior's centre and from lengths half and twice as long.  Uses 400 points at most: the cost grows
+// with their cube.
 [[nodiscard]] model::MaternScales fit_matern_scales(const Eigen::MatrixXd& features,
                                                     const Eigen::VectorXd& targets,
                                                     const Eigen::VectorXd& noise_factors,
@@ -68,6 +68,11 @@ struct CalibrationInput {
   std::vector<std::vector<Eigen::Index>> folds;
   // Which of them are the longest rows, if one is: what is longer than all rows is judged by it.
   std::optional<std::size_t> longest_fold;
+  // The rows of each software stack, if stacks are to be judged by each other; and how each row is
+  // described by somebody who knows the other stacks alone.
+  std::vector<std::vector<Eigen::Index>> stacks;
+  Eigen::MatrixXd features_elsewhere;
+  Eigen::VectorXd log_analytic_elsewhere;
   // ln(analytic time) of every row, with the model fitted to the rows of `training` only.
   std::function<Eigen::VectorXd(const std::vector<Eigen::Index>& training)> refit;
   Eigen::Index most_points = kMostPoints;  // of the process
@@ -85,6 +90,9 @@ struct CalibrationResult {
   double held_out_mape = 0;
   double held_out_coverage = 0;  // of the 90 % interval, over the rows that the table comes from
   double median_half_width = 0;
+  std::vector<double> stack_mapes;  // of CalibrationInput::stacks, with groups held out
+  // With whole stacks held out; 0 if there are none.
+  double other_stack_mape = 0, other_stack_half_width = 0;
 };
 
 // Needs at least kLeastCalibrationRows rows.

@@ -191,6 +191,7 @@ struct ParameterKey {
   // If no machine with the same compute units has the set: that of the machine most like it in
   // products of this type.  "": none.
   std::string type_of_relatives = {};
+  std::map<std::string, std::string> settings = {};  // ModelOptions::settings
 };
 
 // A model as the programs know it before they make one.

@@ -6,6 +6,8 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -25,11 +27,15 @@ bool is_tf32_convolution(const read::Op& op, std::string_view kernel_name) {
 
 const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& key,
                                   const read::Machine& machine) const {
-  const auto [it, is_new] = models_.try_emplace({&entry, machine.id, key.key});
+  std::string name = key.key;
+  for (const auto& [setting, value] : key.settings)
+    name += fmt::format(" {}={}", setting, value);
+  const auto [it, is_new] = models_.try_emplace({&entry, machine.id, name});
   if (!is_new) return it->second.get();
   ModelOptions options;
   options.edition = Edition::kCalibrated;
   options.machine = machine;
+  options.settings = key.settings;
   if (entry.params != Need::kNone) {
     options.params = shipped_set_for(entry.name, key, machine);
     if (options.params.empty()) return nullptr;

@@ -56,6 +56,9 @@ class ConformalTable {
   // The regime of what is predicted to take longer than anything that was measured: its scores are
   // those of the longest rows, held out together.
   static constexpr const char* kLonger = "longer";
+  // The regime of what an unknown software stack runs: its scores are those of whole stacks, held
+  // out together.
+  static constexpr const char* kOtherStack = "other stack";
 
   ConformalTable() = default;
   explicit ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores,
@@ -68,7 +71,7 @@ class ConformalTable {
   [[nodiscard]] double longest_us() const { return longest_us_; }
   // kLonger, or `otherwise`.
   [[nodiscard]] std::string_view regime_at(double time_us, std::string_view otherwise) const {
-    return time_us > longest_us_ ? kLonger : otherwise;
+    return time_us > longest_us_ && otherwise != kOtherStack ? kLonger : otherwise;
   }
 
   struct Range {

@@ -21,6 +21,10 @@ namespace inline_prof::model {
 [[nodiscard]] const std::string& key_word(const read::Parameters& parameters,
                                           const std::string& name);
 
+// The member of a file's parameters that holds those of each software stack, by its name.  Beside
+// it stand those of the stack that the model describes best.
+inline constexpr const char* kStackValues = "stacks";
+
 // One measured point as it stands in the file: what the features are computed from.
 using RawPoint = std::vector<double>;
 using FeaturesOf = std::function<Eigen::VectorXd(const RawPoint&)>;

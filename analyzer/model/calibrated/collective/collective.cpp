@@ -1,36 +1,59 @@
 #include "model/calibrated/collective/collective.hpp"
 
 #include "model/calibrated/calibration_json.hpp"
+#include "model/machines.hpp"
 #include "model/published/models.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::model {
 namespace {
 
-enum Input : std::size_t { kOp, kRanks, kBytes, kType };
+enum Input : std::size_t { kOp, kRanks, kBytes, kType, kStack };
 
-constexpr std::array<Column, 4> kInputs{{
+constexpr std::array<Column, 5> kInputs{{
     {"op", "", ColumnKind::kText, 0, 0, true, "all_reduce, all_gather, reduce_scatter, all_to_all"},
     {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
     {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size as nccl-tests counts it"},
     {"type", "", ColumnKind::kText, 0, 0, false, "of an element; that of the parameters"},
+    {"stack", "", ColumnKind::kText, 0, 0, false, "whose own kernel it is; NCCL's if absent"},
 }};
 
 constexpr std::array<std::string_view, 5> kParts{"analytic_us", "latency_us", "transfer_us",
                                                  "distance", "sigma"};
 
+// All-reduces that serving stacks do with kernels of their own, by a word of the kernel's name, and
+// the stacks whose measured kernels are of the kind.
+constexpr std::array<std::string_view, 3> kOwnKernels{"VLLM", "SGLang", "TRTLLM"};
+struct OwnKernel {
+  std::string_view word;
+  std::size_t first, count;  // of kOwnKernels
+};
+constexpr std::array<OwnKernel, 8> kOwnAllReduces{{{"cross_device_reduce", 0, 2},
+                                                   {"allreduce_fusion", 2, 1},
+                                                   {"ShotAllReduce", 2, 1},
+                                                   {"lamport", 2, 1},
+                                                   {"userbuffers_", 2, 1},
+                                                   {"multimem_all_reduce", 0, 3},
+                                                   {"one_shot_all_reduce", 0, 3},
+                                                   {"two_shot_all_reduce", 0, 3}}};
+
 class CollectiveModel : public Model {
  public:
-  CollectiveModel(const read::Parameters& parameters, std::string machine_id)
-      : collectives_(parameters, machine_id), machine_id_(std::move(machine_id)) {}
+  CollectiveModel(const read::Parameters& parameters, const std::optional<read::Machine>& machine)
+      : collectives_(parameters, machine ? &*machine : nullptr),
+        machine_id_(machine ? machine->id : "") {}
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
@@ -41,7 +64,9 @@ class CollectiveModel : public Model {
       return RowPrediction::none("", fmt::format("unknown collective {}", row.text(kOp)));
     }
     const std::string type = row.has(kType) ? row.text(kType) : std::string();
-    const auto found = collectives_.predict(*kind, type, row.number(kBytes), row.number(kRanks));
+    const std::string stack = row.has(kStack) ? row.text(kStack) : std::string();
+    const auto found =
+        collectives_.predict(*kind, type, row.number(kBytes), row.number(kRanks), stack);
     if (!found) {
       return RowPrediction::none(
           "", fmt::format("the parameters do not hold {}", collective_kind_name(*kind)));
@@ -66,9 +91,16 @@ class CollectiveModel : public Model {
     const auto bytes = op.get<std::int64_t>("bytes"), ranks = op.get<std::int64_t>("ranks");
     const auto kind = name ? collective_kind(*name) : std::nullopt;
     if (!kind || !bytes || !ranks || *bytes < 1 || *ranks < 2) return std::nullopt;
+    const auto size = static_cast<double>(*bytes), members = static_cast<double>(*ranks);
+    const auto* const own =
+        std::find_if(kOwnAllReduces.begin(), kOwnAllReduces.end(), [&](const OwnKernel& known) {
+          return operation.kernel.name.find(known.word) != std::string_view::npos;
+        });
     const auto found =
-        collectives_.predict(*kind, op.get<std::string>("type").value_or(""),
-                             static_cast<double>(*bytes), static_cast<double>(*ranks));
+        own == kOwnAllReduces.end()
+            ? collectives_.predict(*kind, op.get<std::string>("type").value_or(""), size, members)
+            : collectives_.predict_any_of(
+                  *kind, std::span(kOwnKernels).subspan(own->first, own->count), size, members);
     if (!found) return std::nullopt;
     Prediction prediction = as_prediction(found->estimate, found->analytic.bound, "collective",
                                           collectives_.trained_machine());
@@ -98,20 +130,35 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
         "--edition calibrated needs --params: what prof-model fit has written");
   }
   return std::make_unique<CollectiveModel>(choose_parameters(options.params, "collective"),
-                                           options.machine ? options.machine->id : std::string());
+                                           options.machine);
 }
 
 }  // namespace
 
-std::string collective_group(CollectiveKind kind, std::string_view type) {
+namespace {
+
+// Returns how many times faster the links between the machine's GPUs are; 1 where nobody says.
+double links_over_those_of(std::string_view trained, const read::Machine& machine) {
+  for (const read::Machine& other : builtin_machines()) {
+    if (other.id == trained && other.peer_link_gb_per_s && machine.peer_link_gb_per_s)
+      return *machine.peer_link_gb_per_s / *other.peer_link_gb_per_s;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string collective_group(CollectiveKind kind, std::string_view type, std::string_view stack) {
+  if (!stack.empty()) return fmt::format("{} of {}", collective_kind_name(kind), stack);
   const bool is_any = type.empty() || kind != CollectiveKind::kAllReduce;
   return fmt::format("{} {}", collective_kind_name(kind), is_any ? "any" : type);
 }
 
 CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
-                                             std::string_view machine_id)
+                                             const read::Machine* machine)
     : trained_machine_(parameters.machine),
-      is_transfer_(!machine_id.empty() && machine_id != parameters.machine) {
+      is_transfer_(machine != nullptr && machine->id != parameters.machine) {
+  const double links = is_transfer_ ? links_over_those_of(trained_machine_, *machine) : 1;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kCollectiveGroups);
@@ -127,11 +174,12 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     if (group.has("residual")) own.residual = json["residual"];
     own.conformal = parameters.conformal;  // all groups share their scores
     const std::size_t blank = name.find(' ');
-    const bool with_switch =
-        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1));
+    const std::string_view type = blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1);
+    const bool with_switch = !type.starts_with("of ") && can_switch_add(*kind, type);
     std::vector<double> values;
     for (const ParameterSpec& spec : CollectiveAnalytic::parameters(with_switch)) {
-      values.push_back(own.number(spec.name));
+      const bool is_bandwidth = spec.name.find("gb_per_s") != std::string_view::npos;
+      values.push_back(own.number(spec.name) * (is_bandwidth ? links : 1));
       if (!(values.back() > 0)) {
         group.member("parameters").member(spec.name).fail("expected a number > 0");
       }
@@ -140,30 +188,59 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
       return collective_features(point[0], point[1]);
     };
     const std::vector<double> rank_counts = own.numbers("rank_counts");
-    groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
-                                Calibration(read_residual(own, 2, features), read_local_scale(own),
-                                            read_conformal(own),
-                                            is_transfer_ ? kOtherMachineSigma : kSameMachineSigma),
-                                {rank_counts.begin(), rank_counts.end()}});
+    groups_.emplace(name,
+                    Group{CollectiveAnalytic(*kind, with_switch, values),
+                          Calibration(read_residual(own, 2, features), read_local_scale(own),
+                                      read_conformal(own), unit_sigma(is_transfer_, links == 1)),
+                          {rank_counts.begin(), rank_counts.end()}});
   });
 }
 
 std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
-    CollectiveKind kind, std::string_view type, double bytes, double ranks) const {
+    CollectiveKind kind, std::string_view type, double bytes, double ranks,
+    std::string_view stack) const {
   const std::string start = fmt::format("{} ", collective_kind_name(kind));
-  auto group = groups_.find(collective_group(kind, type));
-  const bool is_other_type = group == groups_.end();
-  if (is_other_type) {
-    group = groups_.lower_bound(start);
-    if (group == groups_.end() || !group->first.starts_with(start)) return std::nullopt;
+  auto group = groups_.find(collective_group(kind, type, stack));
+  bool is_other_type = false;
+  if (group == groups_.end()) {
+    if (!stack.empty()) return std::nullopt;
+    // Types that the switch adds take as long as each other, and so do those that it does not.
+    for (auto other = groups_.lower_bound(start);
+         other != groups_.end() && other->first.starts_with(start); ++other) {
+      const std::string_view other_type = std::string_view(other->first).substr(start.size());
+      if (other_type.starts_with("of ")) continue;
+      const bool is_alike = can_switch_add(kind, other_type) == can_switch_add(kind, type);
+      if (group != groups_.end() && !(is_other_type && is_alike)) continue;
+      group = other;
+      is_other_type = !is_alike;
+    }
+    if (group == groups_.end()) return std::nullopt;
   }
   Prediction prediction;
-  prediction.is_other_type = is_other_type && !type.empty();
+  prediction.is_other_type = is_other_type;
   prediction.is_other_rank_count = !group->second.rank_counts.contains(ranks);
   prediction.analytic = group->second.analytic.predict(bytes, ranks);
   prediction.estimate = group->second.calibration.estimate(
       prediction.analytic.time_us, collective_features(bytes, ranks), prediction.analytic.bound);
   return prediction;
+}
+
+std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict_any_of(
+    CollectiveKind kind, std::span<const std::string_view> stacks, double bytes,
+    double ranks) const {
+  std::optional<Prediction> all;
+  double log_sum = 0, count = 0;
+  for (const std::string_view stack : stacks) {
+    const auto own = predict(kind, "", bytes, ranks, stack);
+    if (!own) continue;
+    log_sum += std::log(own->estimate.time_us);
+    count += 1;
+    if (!all) all = own;
+    all->estimate.lower_us = std::min(all->estimate.lower_us, own->estimate.lower_us);
+    all->estimate.upper_us = std::max(all->estimate.upper_us, own->estimate.upper_us);
+  }
+  if (all) all->estimate.time_us = std::exp(log_sum / count);
+  return all;
 }
 
 ModelEntry collective_editions_entry() {
@@ -172,6 +249,9 @@ ModelEntry collective_editions_entry() {
   entry.machine = Need::kOptional;
   entry.has_own_machine = true;
   entry.make = make;
+  entry.parameter_keys = [](const Operation&) {
+    return std::vector<ParameterKey>{{.key = "", .type_of_relatives = "f16"}};
+  };
   return entry;
 }
 

@@ -9,12 +9,14 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace inline_prof::read {
+struct Machine;
 struct Parameters;
-}
+}  // namespace inline_prof::read
 
 namespace inline_prof::model {
 
@@ -25,10 +27,11 @@ namespace inline_prof::model {
 // TYPE".
 inline constexpr const char* kCollectiveGroups = "improved";
 
-// Returns the group of rows that are fitted together.  Only an all-reduce has one for each type:
-// the switch adds some of them.  What the others move takes as long in any type, within 3 % on
-// H200s.
-[[nodiscard]] std::string collective_group(CollectiveKind kind, std::string_view type);
+// Returns the group of rows that are fitted together.  Only an all-reduce of NCCL has one for each
+// type: the switch adds some of them.  What the others move takes as long in any type, within 3 %
+// on H200s.  `stack`: whose own kernel it is; empty for NCCL's.
+[[nodiscard]] std::string collective_group(CollectiveKind kind, std::string_view type,
+                                           std::string_view stack = {});
 
 class CalibratedCollectives {
  public:
@@ -39,13 +42,19 @@ class CalibratedCollectives {
     bool is_other_rank_count = false;
   };
 
-  // Throws read::InputError.  `machine_id`: where the predictions are for; "" is the machine of the
-  // parameters.
-  CalibratedCollectives(const read::Parameters& parameters, std::string_view machine_id);
+  // Throws read::InputError.  `machine`: where the predictions are for; null is the machine of the
+  // parameters.  Another one's bandwidths are those of its links to the other GPUs.
+  CalibratedCollectives(const read::Parameters& parameters, const read::Machine* machine);
 
   // `type` may be empty.  Empty where the operation was not measured.
   [[nodiscard]] std::optional<Prediction> predict(CollectiveKind kind, std::string_view type,
-                                                  double bytes, double ranks) const;
+                                                  double bytes, double ranks,
+                                                  std::string_view stack = {}) const;
+  // Returns the mean of what these stacks' own kernels take, in an interval that holds all of
+  // theirs.  Empty where none of them was measured.
+  [[nodiscard]] std::optional<Prediction> predict_any_of(CollectiveKind kind,
+                                                         std::span<const std::string_view> stacks,
+                                                         double bytes, double ranks) const;
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 

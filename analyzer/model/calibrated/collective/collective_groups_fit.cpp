@@ -22,13 +22,14 @@ using Eigen::Index;
 using model::CollectiveAnalytic;
 using model::ColumnKind;
 
-enum Input : std::size_t { kOp, kRanks, kBytes, kType };
+enum Input : std::size_t { kOp, kRanks, kBytes, kType, kStack };
 
-constexpr std::array<model::Column, 4> kInputs{{
+constexpr std::array<model::Column, 5> kInputs{{
     {"op", "", ColumnKind::kText, 0, 0, true, "collective"},
     {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
     {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size"},
     {"type", "", ColumnKind::kText, 0, 0, false, "of an element"},
+    {"stack", "", ColumnKind::kText, 0, 0, false, "whose own kernel it is; NCCL's if absent"},
 }};
 
 constexpr Index kSizeFolds = 4;
@@ -59,9 +60,10 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
                       "another unit?",
                       row.place, kLeastTimeUs, row.time_us));
     }
-    Group& group = groups[model::collective_group(*kind, row.texts[kType])];
+    const std::string& stack = row.texts[kStack];
+    Group& group = groups[model::collective_group(*kind, row.texts[kType], stack)];
     group.kind = *kind;
-    group.can_switch_add = model::can_switch_add(*kind, row.texts[kType]);
+    group.can_switch_add = stack.empty() && model::can_switch_add(*kind, row.texts[kType]);
     group.rows.push_back(&row);
     if (row.numbers[kBytes] <= kSmallMessageBytes) bounded.push_back({&row, 0});
   }
@@ -156,7 +158,9 @@ FitResult fit_collectives(const FitRequest& request) {
 
   read::Parameters parameters;
   try {
-    const FitResult curves = fit_collective_curves(request);
+    FitRequest of_nccl = request;
+    std::erase_if(of_nccl.tables, [](const read::Table& table) { return table.find("stack"); });
+    const FitResult curves = fit_collective_curves(of_nccl);
     parameters = read::parse_parameters(curves.file_text, "curves", "collective");
     result.summary += curves.summary;
   } catch (const read::InputError& error) {

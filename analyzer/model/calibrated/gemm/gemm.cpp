@@ -21,9 +21,9 @@ namespace {
 constexpr double kMostSide = 1 << 24;  // larger ones are bytes, not elements
 constexpr double kMostBatch = 1 << 24;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kStack };
 
-constexpr std::array<Column, 7> kInputs{{
+constexpr std::array<Column, 8> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, kMostSide, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of C"},
     {"k", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of A, rows of B"},
@@ -31,6 +31,7 @@ constexpr std::array<Column, 7> kInputs{{
     {"a_type", "", ColumnKind::kText, 0, 0, false, "type of A and B; that of the parameters"},
     {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
     {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
+    {"stack", "", ColumnKind::kText, 0, 0, false, "of those that the parameters were fitted to"},
 }};
 
 constexpr std::array<std::string_view, 10> kParts{"analytic_us", "compute_us",  "dram_us", "l2_us",
@@ -133,29 +134,72 @@ bool is_kernel_known(const read::Parameters& parameters) {
   return it != parameters.key.end() && it->second == "known";
 }
 
-// As many as the file has lengths.
-Eigen::Index feature_count_of(const read::Parameters& parameters) {
-  const bool has_all =
-      !parameters.residual.is_object() || !parameters.residual.contains("length") ||
-      static_cast<Eigen::Index>(parameters.residual["length"].size()) != kFeaturesWithoutTile;
+std::vector<std::string> stacks_of(const read::Parameters& parameters) {
+  std::vector<std::string> stacks;
+  if (!parameters.parameters.contains(kStackValues)) return stacks;
+  for (const auto& [name, values] : parameters.parameters[kStackValues].items())
+    stacks.push_back(name);
+  return stacks;
+}
+
+// As many as the file has lengths, but for those of the stacks.
+Eigen::Index feature_count_of(const read::Parameters& parameters, std::size_t stacks) {
+  const bool has_all = !parameters.residual.is_object() ||
+                       !parameters.residual.contains("length") ||
+                       parameters.residual["length"].size() !=
+                           static_cast<std::size_t>(kFeaturesWithoutTile) + stacks;
   return has_all ? kFeatures : kFeaturesWithoutTile;
 }
 
+GemmMachine machine_of(const read::Parameters& parameters, const read::Machine& machine,
+                       const GemmTypes& types) {
+  GemmMachine result = gemm_machine(machine, types);
+  const auto it = parameters.key.find("kernels");
+  result.has_tiles_by_rows = it != parameters.key.end() && it->second == kCutlassKernels;
+  return result;
+}
+
+std::vector<GemmAnalytic> stack_analytics(const read::Parameters& parameters,
+                                          const std::vector<std::string>& stacks,
+                                          const read::Machine& machine, const GemmMachine& of_types,
+                                          const GemmTypes& types, bool with_quantise) {
+  std::vector<GemmAnalytic> all;
+  for (const std::string& stack : stacks) {
+    read::Parameters own;
+    own.label = fmt::format("{}: {}", parameters.label, stack);
+    own.machine = parameters.machine;
+    own.parameters = parameters.parameters[kStackValues][stack];
+    all.emplace_back(of_types, types, with_quantise, values_for(machine, own, with_quantise));
+  }
+  return all;
+}
+
 Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
-                           const GemmAnalytic& analytic, Eigen::Index feature_count,
-                           bool is_transfer) {
+                           const GemmAnalytic& analytic,
+                           const std::vector<GemmAnalytic>& analytic_of_stacks,
+                           Eigen::Index feature_count, bool is_transfer, bool is_other_type) {
+  const std::size_t stacks = analytic_of_stacks.size();
   const bool knows_kernels = is_kernel_known(parameters);
   const auto features = [&](const RawPoint& point) -> Eigen::VectorXd {
     const GemmShape shape{point[0], point[1], point[2], point[3]};
+    const GemmStack stack{.number = stacks == 0 ? 0 : static_cast<Eigen::Index>(point.back()),
+                          .count = static_cast<Eigen::Index>(stacks)};
+    const GemmAnalytic& own = stack.number < 1 || stack.number > stack.count
+                                  ? analytic
+                                  : analytic_of_stacks[static_cast<std::size_t>(stack.number - 1)];
     const GemmTime choice = knows_kernels
-                                ? analytic.predict(shape, GemmKernel{point[4], point[5], point[6]})
-                                : analytic.predict(shape);
-    return gemm_features(shape, machine, choice, knows_kernels).head(feature_count);
+                                ? own.predict(shape, GemmKernel{point[4], point[5], point[6]})
+                                : own.predict(shape);
+    return gemm_features(shape, machine, choice, knows_kernels, feature_count, stack);
   };
-  const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
-  return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
+  const std::size_t point_size = (knows_kernels ? 7U : 4U) + (stacks == 0 ? 0U : 1U);
+  const bool has_same_waves = parameters.number("sm_count") == machine.sm_count && !is_other_type;
+  return {read_residual(parameters, point_size, features), read_local_scale(parameters),
           read_conformal(parameters), unit_sigma(is_transfer, has_same_waves), has_same_waves};
 }
+
+constexpr const char* kTf32 = "tf32";
+constexpr const char* kMultipliedAs = "multiplied_as";
 
 // A product as an operation of a profile describes it.
 struct Product {
@@ -172,35 +216,58 @@ std::optional<Product> product_of(const read::Op& op) {
   if (!m || !n || !k || !type || *m < 1 || *n < 1 || *k < 1 || batch < 1) return std::nullopt;
   if (op.get<std::string>("b_type").value_or(*type) != *type) return std::nullopt;
   // Tensor cores on parts of a single-precision number: another rate.
-  if (*type == "f32" && op.get<std::string>("compute_type") == "tf32") return std::nullopt;
+  const bool is_tf32 = *type == "f32" && op.get<std::string>("compute_type") == "tf32";
   return Product{{static_cast<double>(*m), static_cast<double>(*n), static_cast<double>(*k),
                   static_cast<double>(batch)},
-                 *type};
+                 is_tf32 ? kTf32 : *type};
 }
 
-// Products of 16-bit types run at the same rate.
+// Products of 16-bit types run at the same rate, and those of both 8-bit ones.
 std::string measured_type(const std::string& type) {
-  return type == "f16" ? "bf16" : type;
+  return type == "f16" ? "bf16" : type == "f8e5m2" ? "f8e4m3" : type;
 }
 
-// With its kernel known a product is predicted better than without.  A kernel's tile is its
-// architecture's own, so there are no relatives.
+// Libraries of 8-bit products, by a word of their kernels' names, and what the keys of their
+// parameters end with; without such a word they are CUTLASS's.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kLibraries{{
+    {"deep_gemm", "block"},
+    {"fp8_gemm_1d", "block"},
+    {"fp8_blockwise", "block"},
+    {"nvjet_", "cublas"},
+    {"sm90_xmma", "cublas"},
+}};
+
+// With its kernel or the kernel's library known a product is predicted better than without.  Both
+// are their architecture's own, so there are no relatives.
 std::vector<ParameterKey> parameter_keys(const Operation& operation) {
   const auto product = product_of(operation.op);
   if (!product) return {};
   const std::string key = measured_type(product->type);
+  // Nobody has timed tf32: the kernels are those of 16 bits with other bytes and another peak.
+  if (key == kTf32) return {{"bf16", kTf32, {{kMultipliedAs, kTf32}}}};
   std::vector<ParameterKey> keys;
+  const auto* const library =
+      std::find_if(kLibraries.begin(), kLibraries.end(), [&](const auto& candidate) {
+        return operation.kernel.name.find(candidate.first) != std::string_view::npos;
+      });
+  if (key == "f8e4m3" && library != kLibraries.end()) {
+    keys.push_back({fmt::format("{}_{}", key, library->second)});
+  }
   if (gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks)) {
     keys.push_back({key + "_kernel"});
   }
-  keys.push_back({key, product->type});
+  const std::string peak = product->type.starts_with("f8")   ? "f8"
+                           : product->type.starts_with("f4") ? "f4"
+                                                             : product->type;
+  keys.push_back({key, peak});
   return keys;
 }
 
 class GemmModel : public Model {
  public:
   GemmModel(const ModelOptions& options, const read::Parameters& parameters)
-      : gemm_(std::make_shared<const CalibratedGemm>(parameters, *options.machine)),
+      : gemm_(std::make_shared<const CalibratedGemm>(parameters, *options.machine,
+                                                     setting(options, kMultipliedAs, ""))),
         machine_id_(options.machine->id),
         with_interval_(setting(options, "interval", "on") != "off") {
     const std::string asked = setting(options, "interval", "on");
@@ -230,10 +297,11 @@ class GemmModel : public Model {
       }
     }
     RowPrediction prediction;
+    const std::string stack = row.has(kStack) ? row.text(kStack) : std::string();
     if (!with_interval_ && !kernel) {
-      prediction.time_us = gemm_->time_us(shape);
+      prediction.time_us = gemm_->time_us(shape, stack);
     } else {
-      fill(prediction, gemm_->predict(shape, kernel));
+      fill(prediction, gemm_->predict(shape, kernel, stack));
     }
     if (!std::isfinite(*prediction.time_us)) {
       return RowPrediction::none("", "the product is too large for a time");
@@ -244,11 +312,7 @@ class GemmModel : public Model {
   [[nodiscard]] std::optional<Prediction> predict_operation(
       const Operation& operation) const override {
     const auto product = product_of(operation.op);
-    // Parameters that hold the quantise kernels say nothing about the product alone.
-    if (!product || measured_type(product->type) != gemm_->types().name ||
-        gemm_->boundary() != kGemmBoundary) {
-      return std::nullopt;
-    }
+    if (!product || measured_type(product->type) != gemm_->types().name) return std::nullopt;
     std::optional<GemmKernel> kernel;
     if (gemm_->knows_kernels()) {
       kernel = gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks);
@@ -308,7 +372,8 @@ std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
 }  // namespace
 
 Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
-                              const GemmTime& choice, bool knows_kernel) {
+                              const GemmTime& choice, bool knows_kernel, Eigen::Index taken,
+                              const GemmStack& stack) {
   const auto waves_of = [&](double tile_m, double tile_n, double splits) {
     return std::ceil(shape.m / tile_m) * std::ceil(shape.n / tile_n) * shape.batch * splits /
            machine.sm_count;
@@ -326,45 +391,77 @@ Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine
       part_of_last(usual_waves), padding(shape.m), std::log2(usual_waves), part_of_last(own_waves),
       std::log2(choice.splits), padding(shape.n), std::log2(own_waves), std::log2(choice.tile_m),
       std::log2(choice.tile_n);
-  return features;
+  Eigen::VectorXd all = Eigen::VectorXd::Zero(taken + stack.count);
+  all.head(taken) = features.head(taken);
+  if (stack.number > 0) all[taken + std::min(stack.number, stack.count) - 1] = 1;
+  return all;
 }
 
 Eigen::Index gemm_feature_count(const GemmMachine& machine) {
   return machine.has_fine_tiles ? kFeaturesWithoutTile : kFeatures;
 }
 
-CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
-    : types_(types_of(parameters)),
+CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine,
+                               std::string_view multiplied_as)
+    : types_(multiplied_as.empty() ? types_of(parameters) : gemm_types(multiplied_as).value()),
       boundary_(key_word(parameters, "boundary")),
       knows_kernels_(is_kernel_known(parameters)),
+      stacks_(stacks_of(parameters)),
       trained_machine_(parameters.machine),
-      is_transfer_(parameters.machine != machine.id),
+      is_transfer_(parameters.machine != machine.id || !multiplied_as.empty()),
       launch_us_(parameters.number("launch_us")),
-      machine_(gemm_machine(machine, types_)),
+      machine_(machine_of(parameters, machine, types_)),
       values_(values_for(machine, parameters, boundary_ == kGemmQuantiseBoundary)),
       covariance_(covariance_of(parameters, values_.size(), is_transfer_)),
       analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary, values_),
-      feature_count_(feature_count_of(parameters)),
-      calibration_(calibration_of(parameters, machine_, analytic_, feature_count_, is_transfer_)) {}
+      analytic_of_stacks_(stack_analytics(parameters, stacks_, machine, machine_, types_,
+                                          boundary_ == kGemmQuantiseBoundary)),
+      feature_count_(feature_count_of(parameters, stacks_.size())),
+      calibration_(calibration_of(parameters, machine_, analytic_, analytic_of_stacks_,
+                                  feature_count_, is_transfer_, !multiplied_as.empty())) {}
 
-Eigen::VectorXd CalibratedGemm::features(const GemmShape& shape, const GemmTime& choice) const {
-  return gemm_features(shape, machine_, choice, knows_kernels_).head(feature_count_);
+GemmStack CalibratedGemm::stack_of(std::string_view name) const {
+  const auto found = std::find(stacks_.begin(), stacks_.end(), name);
+  const auto count = static_cast<Eigen::Index>(stacks_.size());
+  return {.number = found == stacks_.end() ? 0 : found - stacks_.begin() + 1, .count = count};
+}
+
+const GemmAnalytic& CalibratedGemm::analytic_of(std::string_view stack) const {
+  const Eigen::Index number = stack_of(stack).number;
+  return number == 0 ? analytic_ : analytic_of_stacks_[static_cast<std::size_t>(number - 1)];
+}
+
+Eigen::VectorXd CalibratedGemm::features(const GemmShape& shape, const GemmTime& choice,
+                                         std::string_view stack) const {
+  return gemm_features(shape, machine_, choice, knows_kernels_, feature_count_, stack_of(stack));
 }
 
 CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,
-                                                   const std::optional<GemmKernel>& kernel) const {
+                                                   const std::optional<GemmKernel>& kernel,
+                                                   std::string_view stack) const {
   Prediction prediction;
-  prediction.analytic = kernel ? analytic_.predict(shape, *kernel) : analytic_.predict(shape);
+  const GemmAnalytic& analytic = analytic_of(stack);
+  prediction.analytic = kernel ? analytic.predict(shape, *kernel) : analytic.predict(shape);
+  prediction.regime = stacks_.empty() || stack_of(stack).number > 0
+                          ? prediction.analytic.bound
+                          : std::string_view(ConformalTable::kOtherStack);
   prediction.estimate = calibration_.estimate(
-      prediction.analytic.time_us, features(shape, prediction.analytic), prediction.analytic.bound);
+      prediction.analytic.time_us, features(shape, prediction.analytic, stack), prediction.regime);
   return prediction;
 }
 
 std::optional<CalibratedGemm::Prediction> CalibratedGemm::predict_kernel(
     const GemmShape& shape, const std::optional<GemmKernel>& kernel, double floor_us) const {
   Prediction prediction = predict(shape, kernel);
-  if (is_timed_on_the_gpu(launch_us_, floor_us)) return prediction;
   Calibration::Estimate& estimate = prediction.estimate;
+  // How long the kernels before it take is not known by itself, so the interval keeps its width in
+  // microseconds.
+  const double quantise_us = prediction.analytic.quantise_us * estimate.correction;
+  const double least_us = floor_us / 2;
+  estimate.time_us = std::max(least_us, estimate.time_us - quantise_us);
+  estimate.lower_us = std::max(least_us, estimate.lower_us - quantise_us);
+  estimate.upper_us -= quantise_us;
+  if (is_timed_on_the_gpu(launch_us_, floor_us)) return prediction;
   if (estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
   const double timer_us = launch_us_ - floor_us;
   estimate.time_us -= timer_us;
@@ -381,7 +478,7 @@ Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> s
   for (const GemmShape& shape : shapes) {
     best.push_back(analytic_.predict(shape));
     all_features.row(static_cast<Eigen::Index>(best.size()) - 1) =
-        features(shape, best.back()).transpose();
+        features(shape, best.back(), {}).transpose();
   }
   Eigen::MatrixXd slopes(count, static_cast<Eigen::Index>(values_.size()));
   for (std::size_t j = 0; j < values_.size(); ++j) {
@@ -396,14 +493,14 @@ Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> s
   return slopes * covariance_ * slopes.transpose() + calibration_.covariance(all_features);
 }
 
-double CalibratedGemm::time_us(const GemmShape& shape) const {
-  const GemmTime analytic = analytic_.predict(shape);
-  return calibration_.time_us(analytic.time_us, features(shape, analytic));
+double CalibratedGemm::time_us(const GemmShape& shape, std::string_view stack) const {
+  const GemmTime analytic = analytic_of(stack).predict(shape);
+  return calibration_.time_us(analytic.time_us, features(shape, analytic, stack));
 }
 
 TailProbability CalibratedGemm::tail_probability(double measured_us,
                                                  const Prediction& prediction) const {
-  return calibration_.tail_probability(measured_us, prediction.estimate, prediction.analytic.bound);
+  return calibration_.tail_probability(measured_us, prediction.estimate, prediction.regime);
 }
 
 ModelEntry gemm_entry() {
@@ -415,7 +512,10 @@ ModelEntry gemm_entry() {
           .params = Need::kRequired,
           .params_meaning =
               "parameters that prof-model fit --model gemm has written, or a shipped set of them",
-          .settings = {{"interval", "on", "on, or off: the time alone, several times as fast"}},
+          .settings =
+              {{"interval", "on", "on, or off: the time alone, several times as fast"},
+               {kMultipliedAs, "",
+                "tf32: as the tensor cores do with the parameters of bf16; with wide intervals"}},
           .make = make_gemm,
           .operations = {OpKind::kGemm},
           .parameter_keys = parameter_keys};

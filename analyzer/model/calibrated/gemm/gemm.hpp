@@ -25,12 +25,21 @@ namespace inline_prof::model {
 // that turn A into 8 bits.
 inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
+// What "kernels" says in the key of a file for CUTLASS's 8-bit products on Hopper.
+inline constexpr const char* kCutlassKernels = "cutlass";
+
+// Which of a table's software stacks runs the product, from 1; 0 if nobody knows.
+struct GemmStack {
+  Eigen::Index number = 0, count = 0;
+};
 
 // Returns the features of the residual: the logarithms of m, n and k, how usual tiles and their
 // waves fill up, and how `choice`, the analytic model's prediction, computes the product.  Where
-// the kernel is known, its tile and waves take the place of usual ones.
+// the kernel is known, its tile and waves take the place of usual ones.  `taken` of them are
+// followed by one for each stack: 1 for the product's own, 0 for the others.
 [[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
-                                            const GemmTime& choice, bool knows_kernel);
+                                            const GemmTime& choice, bool knows_kernel,
+                                            Eigen::Index taken, const GemmStack& stack = {});
 // Returns how many of them a fit for this machine takes: where kernels come with a few tiles only,
 // each is a program of its own, and the last two, its tile, count as well.
 [[nodiscard]] Eigen::Index gemm_feature_count(const GemmMachine& machine);
@@ -41,24 +50,32 @@ class CalibratedGemm {
   struct Prediction {
     GemmTime analytic;
     Calibration::Estimate estimate;
+    std::string_view regime;  // whose held-out errors make the interval
   };
 
   // For the machine of the parameters, or another one: then with wider intervals.  Throws
   // read::InputError, and std::invalid_argument where `machine` lacks something.
-  CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine);
+  // `multiplied_as`: how tensor cores multiply instead, where that is not the parameters' type:
+  // with this type's peak and bytes, and intervals as on another architecture.
+  CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine,
+                 std::string_view multiplied_as = {});
 
+  // `stack`: one of stacks(); where a file has several and this is none of them, the interval holds
+  // what they differ by.
   [[nodiscard]] Prediction predict(const GemmShape& shape,
-                                   const std::optional<GemmKernel>& kernel = {}) const;
+                                   const std::optional<GemmKernel>& kernel = {},
+                                   std::string_view stack = {}) const;
   // Returns the kernel alone, where launching takes it `floor_us`: if the timer of the measurements
   // took several times that, what it added is taken out, and only the interval's upper end keeps
-  // it. Empty where it added so much that the measurements say little about the kernel.
+  // it.  The kernels that turn A into 8 bits are taken out, too. Empty where it added so much that
+  // the measurements say little about the kernel.
   [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
                                                          const std::optional<GemmKernel>& kernel,
                                                          double floor_us) const;
   // Returns the joint covariance of ln(time) of these products: a row and column for each.
   [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
   // Returns the time alone, several times as fast.
-  [[nodiscard]] double time_us(const GemmShape& shape) const;
+  [[nodiscard]] double time_us(const GemmShape& shape, std::string_view stack = {}) const;
   [[nodiscard]] TailProbability tail_probability(double measured_us,
                                                  const Prediction& prediction) const;
 
@@ -66,17 +83,23 @@ class CalibratedGemm {
   [[nodiscard]] const std::string& boundary() const { return boundary_; }
   // Returns whether the parameters were fitted to kernels that were known.
   [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
+  // Returns the stacks that the fitted rows named.
+  [[nodiscard]] const std::vector<std::string>& stacks() const { return stacks_; }
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
-  // Returns the first of gemm_features(): as many as the file's process has lengths for.
-  [[nodiscard]] Eigen::VectorXd features(const GemmShape& shape, const GemmTime& choice) const;
+  // Returns as many of gemm_features() as the file's process has lengths for.
+  [[nodiscard]] Eigen::VectorXd features(const GemmShape& shape, const GemmTime& choice,
+                                         std::string_view stack) const;
+  [[nodiscard]] GemmStack stack_of(std::string_view name) const;
+  [[nodiscard]] const GemmAnalytic& analytic_of(std::string_view stack) const;
 
   GemmTypes types_;
   std::string boundary_;
   bool knows_kernels_ = false;
+  std::vector<std::string> stacks_;
   std::string trained_machine_;
   bool is_transfer_ = false;
   double launch_us_ = 0;
@@ -84,6 +107,7 @@ class CalibratedGemm {
   std::vector<double> values_;
   Eigen::MatrixXd covariance_;  // of the logarithms of values_
   GemmAnalytic analytic_;
+  std::vector<GemmAnalytic> analytic_of_stacks_;
   Eigen::Index feature_count_ = 0;
   Calibration calibration_;
 };

@@ -43,10 +43,11 @@ enum Parameter : std::size_t {
   kQuantiseLaunch,
   kQuantiseCost,
   kQuantiseL2Gain,
+  kQuantiseRow,
 };
 
 // Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; README.md beside this file.
-constexpr std::array<ParameterSpec, 25> kParameters{{
+constexpr std::array<ParameterSpec, 26> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", "m, n and k below 64"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached",
      "products of few rows that read 100 MB"},
@@ -95,6 +96,9 @@ constexpr std::array<ParameterSpec, 25> kParameters{{
     // counts for more than others.
     {"quantise_l2_gain", 2.0, 1.0, 0.5, 10, "how much faster they are where A is in L2",
      "m * k from 1e6 to 1e9, n below 1024"},
+    // vLLM 0.24 starts a block for each row, however short: 7 ns a row on H100.
+    {"quantise_row_ns", 0.3, 0.1, 0.05, 100, "of a row of A in these kernels, however short",
+     "m above 4096, n and k below 256"},
 }};
 // Tables end before the clock has found its level under lasting load, so the starts of the droop
 // count for more than others.  Ampere keeps its clock: large products of its table reach the same
@@ -146,6 +150,28 @@ constexpr double kFineTileFlopsPerClock = 3000;
 // Part of `bytes` that has to come from DRAM if `room` bytes of L2 keep what was there before.
 double dram_part(double bytes, double room) {
   return 1 / (1 + std::pow(room / bytes, kResidencyPower));
+}
+
+// The tiles of CUTLASS's 8-bit products on Hopper, by the rows of C (and its columns, where those
+// are few): vLLM, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh at 68f442eb.
+// They never split k.
+struct RowsTile {
+  double most_rows, most_columns;
+  double m, n;
+};
+constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr std::array<RowsTile, 5> kTilesByRows{{{16, kAny, 16, 64},
+                                                {64, 1280, 16, 64},
+                                                {64, kAny, 64, 64},
+                                                {128, kAny, 64, 128},
+                                                {kAny, kAny, 128, 128}}};
+
+GemmKernel kernel_by_rows(const GemmShape& shape) {
+  const auto* const tile =
+      std::find_if(kTilesByRows.begin(), kTilesByRows.end(), [&](const RowsTile& candidate) {
+        return shape.m <= candidate.most_rows && shape.n <= candidate.most_columns;
+      });
+  return {.tile_m = tile->m, .tile_n = tile->n, .splits = 1};
 }
 
 constexpr double kLeastSide = 8, kLargestSide = 512;
@@ -375,7 +401,8 @@ GemmTime GemmAnalytic::finish(const Product& product, GemmTime best) const {
     const double move_us = v[kQuantiseCost] * bytes *
                            (from_dram + (1 - from_dram) / v[kQuantiseL2Gain]) /
                            machine_.bytes_per_us;
-    best.quantise_us = power_sum(3, v[kQuantiseLaunch], move_us, 0);
+    const double rows_us = v[kQuantiseRow] * 1e-3 * shape.batch * shape.m;
+    best.quantise_us = power_sum(3, v[kQuantiseLaunch], move_us, rows_us);
     best.time_us += best.quantise_us;
   }
   const double slowest = std::max({best.compute_us, best.dram_us, best.l2_us});
@@ -393,6 +420,7 @@ bool GemmAnalytic::is_worth_splitting(double unsplit, double k_of_a_split) const
 }
 
 GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
+  if (machine_.has_tiles_by_rows) return predict(shape, kernel_by_rows(shape));
   const Product product = product_of(shape);
   GemmTime best;
   best.time_us = std::numeric_limits<double>::max();

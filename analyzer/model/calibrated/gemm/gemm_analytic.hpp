@@ -47,6 +47,8 @@ struct GemmMachine {
   // take tile after tile.  The libraries before them have kernels of their own for vectors, and
   // fill waves by splitting k.
   bool has_fine_tiles = false;
+  // The kernels are CUTLASS's of Hopper, whose tile follows from the rows of C.
+  bool has_tiles_by_rows = false;
 };
 
 // Throws std::invalid_argument where `machine` lacks the type's peak or the size of its L2.

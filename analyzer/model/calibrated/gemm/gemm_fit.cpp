@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -18,9 +19,9 @@ namespace {
 using Eigen::Index;
 using model::ColumnKind;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kLoad };
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kLoad, kStack };
 
-constexpr std::array<model::Column, 8> kInputs{{
+constexpr std::array<model::Column, 9> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, 1 << 24, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of C"},
     {"k", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of A, rows of B"},
@@ -29,6 +30,8 @@ constexpr std::array<model::Column, 8> kInputs{{
     {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
     {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
     {"load", "", ColumnKind::kText, 0, 0, false, "sustained; burst if absent"},
+    {"stack", "", ColumnKind::kText, 0, 0, false,
+     "software stack; fitted together, held out alone"},
 }};
 
 constexpr Index kFoldsOfAKey = 4;
@@ -71,6 +74,7 @@ struct Choice {
   bool with_quantise = false;
   bool knows_kernels = false;
   bool is_sustained = false;
+  std::string kernels;
 };
 
 Choice choose(const FitRequest& request) {
@@ -96,6 +100,11 @@ Choice choose(const FitRequest& request) {
     throw std::invalid_argument(fmt::format("--set load={}: expected burst or sustained", load));
   }
   choice.is_sustained = load == "sustained";
+  choice.kernels = setting(request, "kernels", "");
+  if (!choice.kernels.empty() && choice.kernels != model::kCutlassKernels) {
+    throw std::invalid_argument(
+        fmt::format("--set kernels={}: expected {}", choice.kernels, model::kCutlassKernels));
+  }
   return choice;
 }
 
@@ -126,9 +135,19 @@ std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
   return model::gemm_kernel(row.texts[kKernelName], shape_of(row), blocks);
 }
 
+// Returns the names of the rows' stacks in their order, if there are several.
+std::vector<std::string> stacks_of(const MeasuredRows& rows) {
+  std::set<std::string> names;
+  for (const MeasuredRow& row : rows)
+    names.insert(row.texts[kStack]);
+  if (names.size() < 2) return {};
+  return {names.begin(), names.end()};
+}
+
 FitResult fit_gemm(const FitRequest& request) {
   const Choice choice = choose(request);
-  const auto machine = model::gemm_machine(*request.machine, choice.types);
+  auto machine = model::gemm_machine(*request.machine, choice.types);
+  machine.has_tiles_by_rows = !choice.kernels.empty();
   const MeasuredRows rows(request, kInputs, [&](const MeasuredRow& row) {
     if (choice.knows_kernels && !kernel_of(row)) return false;
     if ((row.texts[kLoad] == "sustained") != choice.is_sustained) return false;
@@ -146,6 +165,9 @@ FitResult fit_gemm(const FitRequest& request) {
   std::vector<model::GemmShape> shapes;
   std::vector<std::optional<model::GemmKernel>> kernels;
   CalibratedProblem problem;
+  const std::vector<std::string> stacks = problem.stack_names = stacks_of(rows);
+  problem.stacks.resize(stacks.size());
+  std::vector<model::GemmStack> stack_of_row;
   const auto count = static_cast<Index>(rows.size());
   problem.log_measured.resize(count);
   for (Index i = 0; i < count; ++i) {
@@ -160,6 +182,12 @@ FitResult fit_gemm(const FitRequest& request) {
       auto& point = problem.points.back();
       point.insert(point.end(), {kernel->tile_m, kernel->tile_n, kernel->splits});
     }
+    const auto stack = std::find(stacks.begin(), stacks.end(), row.texts[kStack]) - stacks.begin();
+    stack_of_row.push_back(
+        {.number = stacks.empty() ? 0 : stack + 1, .count = static_cast<Index>(stacks.size())});
+    if (stacks.empty()) continue;
+    problem.points.back().push_back(static_cast<double>(stack + 1));
+    problem.stacks[static_cast<std::size_t>(stack)].push_back(i);
   }
   problem.specs = specs;
   problem.folds = folds_of(shapes, problem.log_measured);
@@ -182,11 +210,11 @@ FitResult fit_gemm(const FitRequest& request) {
   problem.features_with = [&](std::span<const double> values) {
     const auto times = times_with(values);
     const Index taken = model::gemm_feature_count(machine);
-    Eigen::MatrixXd features(count, taken);
+    Eigen::MatrixXd features(count, taken + static_cast<Index>(stacks.size()));
     for (Index i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      features.row(i) = model::gemm_features(shapes[at], machine, times[at], choice.knows_kernels)
-                            .head(taken)
+      features.row(i) = model::gemm_features(shapes[at], machine, times[at], choice.knows_kernels,
+                                             taken, stack_of_row[at])
                             .transpose();
     }
     return features;
@@ -227,6 +255,7 @@ FitResult fit_gemm(const FitRequest& request) {
       {"boundary", choice.with_quantise ? model::kGemmQuantiseBoundary : model::kGemmBoundary}};
   if (choice.knows_kernels) parameters.key["kernel"] = "known";
   if (choice.is_sustained) parameters.key["load"] = "sustained";
+  if (!choice.kernels.empty()) parameters.key["kernels"] = choice.kernels;
   const std::string library = setting(request, "library", "");
   if (!library.empty()) parameters.key["library"] = library;
   parameters.parameters["sm_count"] = machine.sm_count;
@@ -247,6 +276,9 @@ FitEntry gemm_fit_entry() {
                    {"load", "burst",
                     "sustained: the rows that measure --load sustained has timed; the others are "
                     "left out"},
+                   {"kernels", "",
+                    "cutlass: 8-bit products of CUTLASS on Hopper, whose tile "
+                    "follows from the rows of C"},
                    {"kernel", "unknown",
                     "known: the rows have kernel_name and blocks, and so will those to be "
                     "predicted; rows whose blocks do not bear out the name's tile are left out"}},

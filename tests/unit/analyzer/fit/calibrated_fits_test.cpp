@@ -221,6 +221,44 @@ TEST(FitGemm, LearnsFromKernelsThatAreKnown) {
   EXPECT_LT(error, 0.03);
 }
 
+// Stack "b" takes 30 % longer than stack "a".
+std::string table_of_stacks(int rows, std::uint64_t seed) {
+  const read::Table quick(gemm_table(rows, 1, seed), "quick");
+  const read::Table slow(gemm_table(rows, 1.3, seed + 100), "slow");
+  std::string text = "m,n,k,time_us,stack\n";
+  for (const auto& [table, stack] : {std::pair(&quick, "a"), std::pair(&slow, "b")}) {
+    for (std::size_t i = 0; i < table->row_count(); ++i) {
+      text += fmt::format("{},{},{},{},{}\n", table->number(i, 0), table->number(i, 1),
+                          table->number(i, 2), table->number(i, 3), stack);
+    }
+  }
+  return text;
+}
+
+TEST(FitGemm, KnowsStacksApartAndIsLessSureOfAnUnknownOne) {
+  const auto result = find_fit("gemm").fit(request(table_of_stacks(80, 7)));
+  EXPECT_THAT(result.summary, testing::HasSubstr("stacks held out"));
+  const model::CalibratedGemm fitted(read::parse_parameters(result.file_text, "p", "gemm"),
+                                     machine("h200-sxm-141gb"));
+  EXPECT_THAT(fitted.stacks(), testing::ElementsAre("a", "b"));
+  const read::Table unseen(table_of_stacks(40, 8), "unseen");
+  double error = 0, inside = 0, width = 0, width_of_unknown = 0;
+  const auto rows = static_cast<double>(unseen.row_count());
+  for (std::size_t i = 0; i < unseen.row_count(); ++i) {
+    const model::GemmShape shape{unseen.number(i, 0), unseen.number(i, 1), unseen.number(i, 2)};
+    const double measured = unseen.number(i, 3);
+    const auto known = fitted.predict(shape, {}, unseen.cell(i, 4)).estimate;
+    const auto unknown = fitted.predict(shape).estimate;
+    error += std::abs(known.time_us / measured - 1) / rows;
+    if (measured > unknown.lower_us && measured < unknown.upper_us) inside += 1 / rows;
+    width += std::log(known.upper_us / known.lower_us) / rows;
+    width_of_unknown += std::log(unknown.upper_us / unknown.lower_us) / rows;
+  }
+  EXPECT_LT(error, 0.07);
+  EXPECT_GT(inside, 0.85);
+  EXPECT_GT(width_of_unknown, 1.5 * width);
+}
+
 TEST(FitGemm, GivesTheSameBytesTwice) {
   const auto asked = request(gemm_table(40, 1, 3));
   EXPECT_EQ(find_fit("gemm").fit(asked).file_text, find_fit("gemm").fit(asked).file_text);

@@ -70,12 +70,42 @@ TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
   // Blocks that the name's tile does not explain say nothing.
   const auto other = calibrated.predict(op, a100, {"ampere_sgemm_128x128_tn", 1000});
   EXPECT_EQ(other.prediction.value().parameters, "a100-sxm4-40gb f32");
-  // A short one is mostly the timer of the measurements; tf32 is another rate.
+  // A short one is mostly the timer of the measurements.
   EXPECT_EQ(calibrated.predict(product(64, 64, 64, "f32"), a100).prediction.value().model,
             "roofline");
   read::Op tensor = op;
   tensor.attributes.emplace_back("compute_type", std::string("tf32"));
-  EXPECT_EQ(calibrated.predict(tensor, a100).prediction.value().model, "roofline");
+  // tf32 has the parameters of bf16 and half its peak: 137 GFLOP at 156 TFLOP/s are 881 us.
+  const Prediction half_the_peak = calibrated.predict(tensor, a100).prediction.value();
+  EXPECT_EQ(half_the_peak.parameters, "a100-sxm4-80gb tf32");
+  EXPECT_GT(in_microseconds(half_the_peak.time), 881);
+  EXPECT_LT(in_microseconds(half_the_peak.time), 1400);
+  ASSERT_TRUE(half_the_peak.interval90);
+  EXPECT_GT(in_microseconds(half_the_peak.interval90->second),
+            1.4 * in_microseconds(half_the_peak.time));
+}
+
+// 8-bit products take the parameters of the library that the kernel's name tells; without one those
+// of all stacks together.
+TEST(Predictor, TellsLibrariesOf8BitProductsApart) {
+  const Predictor calibrated(Models::kCalibrated);
+  const auto h200 = machine("h200-sxm-141gb");
+  const auto predicted = [&](const char* kernel) {
+    return calibrated.predict(product(4096, 4096, 4096, "f8e4m3"), h200, {kernel, 0})
+        .prediction.value();
+  };
+  const Prediction any = predicted(""), cublas = predicted("nvjet_qqtst_128x256_64x6_2x1_v_TNT");
+  const Prediction block = predicted("deep_gemm::sm90_fp8_gemm_1d2d_impl<...>");
+  for (const Prediction* const found : {&any, &cublas, &block}) {
+    ASSERT_TRUE(found->interval90);
+    EXPECT_GT(in_microseconds(found->time), 69) << "137 GFLOP at 1979 TFLOP/s";
+    EXPECT_LT(in_microseconds(found->time), 180);
+  }
+  const auto width = [](const Prediction& found) {
+    return found.interval90->second.value / found.interval90->first.value;
+  };
+  EXPECT_GT(width(any), 1.3 * width(cublas)) << "two stacks";
+  EXPECT_NE(cublas.time.value, block.time.value);
 }
 
 TEST(Predictor, FallsBackToTheRoofline) {

@@ -8,8 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <iostream>
+#include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
@@ -49,6 +52,47 @@ TEST_P(AGpuLeftOut, IsPredictedWithAnIntervalThatHolds) {
   ASSERT_TRUE(summary && summary->coverage);
   EXPECT_LT(summary->mape, most_mape);
   EXPECT_GE(*summary->coverage, 0.85);
+}
+
+// Rows of every stack with the shipped sets, as `set` names them; `knows_stack`: or without a word
+// of whose they are.
+base::ErrorSummary errors_of_stacks(const std::string& set, bool knows_stack) {
+  const auto table = read::read_table(INLINE_PROF_TEST_DATA "/transfers/stacks.csv");
+  const std::size_t measured = table.require("time_us"), stack = table.require("stack");
+  std::vector<base::Judged> rows;
+  for (const read::Machine& machine : builtin_machines()) {
+    ModelOptions options;
+    options.edition = Edition::kCalibrated;
+    options.machine = machine;
+    options.params = "gemm_" + machine.id + "_" + set;
+    std::unique_ptr<Model> gemm;
+    for (std::size_t i = 0; i < table.row_count(); ++i) {
+      if (table.cell(i, 0) != machine.id || table.cell(i, 1) != set) continue;
+      if (!gemm) gemm = find_model("gemm").make(options);
+      OperationInputs inputs;
+      for (const char* const size : {"m", "n", "k"})
+        inputs.values.emplace_back(size, table.number(i, table.require(size)));
+      if (knows_stack) inputs.values.emplace_back("stack", table.cell(i, stack));
+      const RowPrediction prediction = predict_inputs(*gemm, inputs);
+      rows.push_back({*prediction.time_us, table.optional_number(i, measured).value(),
+                      prediction.lower_us, prediction.upper_us});
+    }
+  }
+  return base::summarize(rows).value();
+}
+
+// Each bound is a quarter above the error of whole groups held out (docs/accuracy.md).
+TEST(ShippedProducts, HoldTheRowsOfTheirStacks) {
+  for (const auto& [set, most_mape] :
+       {std::pair("bf16", 0.075), std::pair("f8e4m3_cublas", 0.04), std::pair("f8e4m3", 0.1),
+        std::pair("f8e4m3_block", 0.09), std::pair("f4e2m1", 0.08)}) {
+    const auto known = errors_of_stacks(set, true), unknown = errors_of_stacks(set, false);
+    EXPECT_LT(known.mape, most_mape) << set;
+    EXPECT_GE(*known.coverage, 0.86) << set;
+    EXPECT_GE(*unknown.coverage, 0.86) << set;
+    std::cout << set << ' ' << known.mape << ' ' << *known.coverage << ' ' << unknown.mape << ' '
+              << *unknown.coverage << '\n';
+  }
 }
 
 // docs/accuracy.md has the errors on whole tables; each bound is a quarter above that.

@@ -1,8 +1,15 @@
-#include "model/calibrated/collective/collective_analytic.hpp"
+#include "model/calibrated/collective/collective.hpp"
+
+#include "model/machines.hpp"
+#include "model/predictor.hpp"
+#include "model/shipped_parameters.hpp"
+#include "model/units.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace inline_prof::model {
@@ -47,6 +54,61 @@ TEST(CollectiveAnalytic, KnowsItsNamesInAnySpelling) {
   EXPECT_EQ(collective_kind("all-reduce"), CollectiveKind::kAllReduce);
   EXPECT_EQ(collective_kind("AllToAll"), CollectiveKind::kAllToAll);
   EXPECT_FALSE(collective_kind("all"));
+}
+
+read::Op all_reduce_of(std::int64_t bytes, const char* type) {
+  read::Op op;
+  op.kind = "collective";
+  op.attributes = {{"op", std::string("all_reduce")},
+                   {"bytes", bytes},
+                   {"ranks", std::int64_t{8}},
+                   {"type", std::string(type)}};
+  return op;
+}
+
+// A trace of gpt-oss under vLLM on 8 B200s (tests/data/real_traces) has 73 of 5.1 MB: 24.7 to 28.1
+// us, but for the one that waits.
+TEST(Collectives, AllReducesOfServingStacksHaveTheirOwnTimes) {
+  const Predictor calibrated(Models::kCalibrated);
+  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const auto predicted = [&](const char* kernel) {
+    return calibrated.predict(all_reduce_of(5114880, "bf16"), b200, {kernel, 0}).prediction.value();
+  };
+  const Prediction symmetric = predicted("multimem_all_reduce_kernel<c10::BFloat16>");
+  EXPECT_NEAR(in_microseconds(symmetric.time), 27.4, 8);
+  ASSERT_TRUE(symmetric.interval90);
+  EXPECT_LT(in_microseconds(symmetric.interval90->first), 24.7);
+  EXPECT_GT(in_microseconds(symmetric.interval90->second), 28.1);
+  EXPECT_GT(in_microseconds(predicted("ncclDevKernel_AllReduce").time),
+            in_microseconds(predicted("vllm::cross_device_reduce_2stage").time));
+}
+
+TEST(Collectives, TypesThatTheSwitchAddsTakeAsLong) {
+  const CalibratedCollectives h100(choose_parameters("collective_h100-sxm5-80gb", "collective"),
+                                   nullptr);
+  const auto f16 = h100.predict(CollectiveKind::kAllReduce, "f16", 1 << 24, 8);
+  const auto bf16 = h100.predict(CollectiveKind::kAllReduce, "bf16", 1 << 24, 8);
+  const auto f8 = h100.predict(CollectiveKind::kAllReduce, "f8e4m3", 1 << 24, 8);
+  ASSERT_TRUE(f16 && bf16 && f8);
+  EXPECT_EQ(bf16->estimate.time_us, f16->estimate.time_us);
+  EXPECT_FALSE(bf16->is_other_type);
+  EXPECT_NE(f8->estimate.time_us, f16->estimate.time_us);
+  EXPECT_FALSE(h100.predict(CollectiveKind::kAllGather, "f16", 1 << 24, 8, "VLLM"));
+}
+
+TEST(Collectives, AnotherMachineHasItsOwnLinks) {
+  const read::Parameters h200 = choose_parameters("collective_h200-sxm-141gb", "collective");
+  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const CalibratedCollectives own(h200, nullptr), other(h200, &b200);
+  const auto ratio = [&](double bytes) {
+    const auto time = [&](const CalibratedCollectives& model) {
+      return model.predict(CollectiveKind::kAllGather, "f16", bytes, 8)->analytic.time_us;
+    };
+    return time(own) / time(other);
+  };
+  EXPECT_NEAR(ratio(1e10), 2, 0.05) << "NVLink of 900 GB/s instead of 450";
+  EXPECT_NEAR(ratio(1024), 1, 0.05) << "what starts a message is the same";
+  EXPECT_TRUE(other.is_transfer());
 }
 
 }  // namespace

@@ -113,19 +113,50 @@ TEST(GemmFeatures, HoldHowTheProductIsComputed) {
   choice.tile_n = 64;
   choice.splits = 4;
   const GemmShape shape{130, 100, 4096};
-  const Eigen::VectorXd features = gemm_features(shape, machine, choice, false);
+  const Eigen::VectorXd features = gemm_features(shape, machine, choice, false, 12);
   const double waves = 3 * 2 * 4 / machine.sm_count;
   EXPECT_DOUBLE_EQ(features[6], 2 * waves);
   EXPECT_DOUBLE_EQ(features[7], 2);
   EXPECT_DOUBLE_EQ(features[8], 1.5 * std::log2(128.0 / 100));
   EXPECT_DOUBLE_EQ(features[9], std::log2(waves));
   EXPECT_DOUBLE_EQ(features[5], std::log2(2 / machine.sm_count));  // tiles of 128 x 256
-  EXPECT_DOUBLE_EQ(gemm_features(shape, machine, choice, true)[5], features[9]);
+  EXPECT_DOUBLE_EQ(gemm_features(shape, machine, choice, true, 12)[5], features[9]);
   EXPECT_EQ(features.size(), gemm_feature_count(machine) + 2);
   const GemmMachine coarse =
       gemm_machine(choose_machine("a100-sxm4-80gb", builtin_machines()), *gemm_types("bf16"));
   EXPECT_EQ(gemm_feature_count(coarse), features.size());  // its tile, too
   EXPECT_DOUBLE_EQ(features[11], 6);
+}
+
+TEST(GemmFeatures, EndWithTheStack) {
+  const GemmMachine machine = gemm_machine(h200(), *gemm_types("bf16"));
+  GemmTime choice;
+  choice.tile_m = choice.tile_n = 64;
+  const auto of = [&](Eigen::Index stack) {
+    return gemm_features({64, 64, 64}, machine, choice, false, 10, {.number = stack, .count = 3});
+  };
+  EXPECT_EQ(of(2).tail(3), Eigen::Vector3d(0, 1, 0));
+  EXPECT_EQ(of(0).tail(3), Eigen::Vector3d::Zero().eval());  // nobody knows
+}
+
+TEST(GemmAnalytic, TakesTheTileThatCutlassHasForTheRows) {
+  const auto types = *gemm_types("f8e4m3");
+  GemmMachine machine = gemm_machine(h200(), types);
+  machine.has_tiles_by_rows = true;
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(true))
+    values.push_back(spec.start);
+  const GemmAnalytic model(machine, types, true, values);
+  const auto tile = [&](double m, double n) {
+    const GemmTime time = model.predict({m, n, 8192});
+    EXPECT_EQ(time.splits, 1);
+    return std::pair(time.tile_m, time.tile_n);
+  };
+  EXPECT_EQ(tile(1, 4096), std::pair(16, 64));
+  EXPECT_EQ(tile(64, 1280), std::pair(16, 64));
+  EXPECT_EQ(tile(64, 1281), std::pair(64, 64));
+  EXPECT_EQ(tile(128, 64), std::pair(64, 128));
+  EXPECT_EQ(tile(4096, 4096), std::pair(128, 128));
 }
 
 TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
@@ -153,6 +184,11 @@ TEST(GemmAnalytic, QuantisingIsFasterWhereAIsInL2) {
   EXPECT_GT(quantise_us(2, 4096, 6144), 0.95 * quantise_us(1, 4096, 6144));
   for (double m = 64; m <= 65536; m *= 2)
     EXPECT_LT(quantise_us(2, m, 4096), quantise_us(2, 2 * m, 4096)) << m;
+}
+
+TEST(GemmAnalytic, QuantisingStartsABlockForEachRow) {
+  const double few_us = quantise_us(1, 64, 64), many_us = quantise_us(1, 1 << 20, 64);
+  EXPECT_GT(many_us, 100 * few_us);
 }
 
 TEST(CalibratedGemm, StartsSoonerOnALaterGeneration) {
