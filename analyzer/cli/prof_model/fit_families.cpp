@@ -59,7 +59,7 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
       if (!work) continue;
       Launches& equal =
           launches[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
-      equal.row.family = family->name;
+      equal.row.family = model::family_of_parameters(*family, *event.op);
       equal.row.work = *work;
       equal.row.measured_us += *row.corrected_us;
       equal.count += 1;

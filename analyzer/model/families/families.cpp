@@ -110,6 +110,17 @@ std::string remedy_of(const KernelFamily& family, const read::Op& op) {
 
 }  // namespace
 
+std::string_view family_of_parameters(const KernelFamily& family, const read::Op& op) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> of_f32{
+      {{"product_align1", "product_align2"},
+       {"product_align2", "product_align4"},
+       {"product_align4", "product_80"}}};
+  if (op.get<std::string>("a_type") != "f32") return family.name;
+  const auto* const found = std::find_if(of_f32.begin(), of_f32.end(),
+                                         [&](const auto& row) { return row.first == family.name; });
+  return found == of_f32.end() ? family.name : found->second;
+}
+
 std::optional<FamilyWork> family_work(const KernelFamily& family, const read::Op& op,
                                       const read::Machine& machine, double blocks,
                                       const std::optional<Prediction>& base) {
@@ -215,7 +226,7 @@ std::optional<Prediction> Families::predict(std::string_view kernel_name, double
                                             const std::optional<Prediction>& base) const {
   const KernelFamily* const family = kernel_family(kernel_name);
   if (family == nullptr) return std::nullopt;
-  const FamilyParameters* const parameters = parameters_of(family->name);
+  const FamilyParameters* const parameters = parameters_of(family_of_parameters(*family, op));
   const auto work = family_work(*family, op, machine, blocks, base);
   if (parameters == nullptr || !work) return std::nullopt;
   const double time_us = family_time_us(*work, *parameters, machine);

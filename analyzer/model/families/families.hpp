@@ -36,6 +36,10 @@ struct FamilyWork {
   double cold_bytes = 0;  // kProduct: operands and result, if they would fit into L2
 };
 
+// Returns the family whose parameters count for this operation.  Names of kernels give alignment in
+// elements: four of single precision are the 16 bytes that eight of 16 bits are.
+[[nodiscard]] std::string_view family_of_parameters(const KernelFamily& family, const read::Op& op);
+
 // Empty where the operation does not tell what the family's form needs.  `base` is the prediction
 // of the operation's own model, if there is one.
 [[nodiscard]] std::optional<FamilyWork> family_work(const KernelFamily& family, const read::Op& op,

@@ -876,11 +876,16 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
     } else if (key == "Group size") {
       ranks = value.get_int64();
     } else if (key == "Input Dims") {
-      std::int64_t sum = 0;
-      for (auto element : simdjson::ondemand::array(value.get_array()))
-        for (const Sizes& sizes : sizes_in(element.value()))
-          if (!sizes.empty()) sum += elements_in(sizes);
-      elements_annotated = sum;
+      std::int64_t sum = 0, most = 0;
+      for (auto element : simdjson::ondemand::array(value.get_array())) {
+        for (const Sizes& sizes : sizes_in(element.value())) {
+          if (sizes.empty()) continue;
+          sum += elements_in(sizes);
+          most = std::max(most, elements_in(sizes));
+        }
+      }
+      // An operator has its output among its inputs; an annotation has the tensors of a call.
+      elements_annotated = name.find("::") == name.npos ? sum : most;
     } else if (key == "Input type") {
       for (auto element : simdjson::ondemand::array(value.get_array()))
         if (annotated_type.empty()) annotated_type = text_in(element.value());
@@ -889,9 +894,12 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
   if (what.empty()) {
     const std::size_t colon = name.find(':');
     if (colon == std::string_view::npos) return std::nullopt;
-    what = name.substr(colon + 1);
+    what = name.substr(name.find_first_not_of(':', colon));
   }
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> collectives{{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 19> collectives{{
+      {"multimem_all_reduce", "all_reduce"},
+      {"one_shot_all_reduce", "all_reduce"},
+      {"two_shot_all_reduce", "all_reduce"},
       {"allreduce", "all_reduce"},
       {"all_reduce", "all_reduce"},
       {"_allgather_base", "all_gather"},

@@ -12,8 +12,10 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -138,8 +140,11 @@ Op copy_operation(const GpuWork& work, const std::string& name) {
 }
 
 bool is_collective_kernel(std::string_view name) {
-  return name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel") ||
-         name.starts_with("rcclKernel");
+  static constexpr std::array<std::string_view, 7> words{
+      "ncclDevKernel",        "ncclKernel",          "rcclKernel",         "multimem_all_reduce",
+      "one_shot_all_reduce_", "two_shot_all_reduce", "cross_device_reduce"};
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
 class Reader {

@@ -2,6 +2,7 @@
 
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
@@ -158,6 +160,14 @@ TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
       "roofline");
 }
 
+TEST(KernelFamilies, OfSinglePrecisionAreAlignedByBytes) {
+  const KernelFamily& two = *kernel_family("cutlass_80_tensorop_s1688gemm_128x128_nn_align2");
+  EXPECT_EQ(family_of_parameters(two, product(64, "bf16")), "product_align2");
+  EXPECT_EQ(family_of_parameters(two, product(64, "f32")), "product_align4");
+  const KernelFamily& four = *kernel_family("cutlass_80_tensorop_s1688gemm_128x128_nn_align4");
+  EXPECT_EQ(family_of_parameters(four, product(64, "f32")), "product_80") << "16 bytes";
+}
+
 // A kernel of a trace beside what its own model says; equal ones together.
 struct Measured {
   std::string family;
@@ -181,7 +191,7 @@ std::vector<Measured> measured_in(const std::string& trace, const read::Machine&
     const auto work = family_work(*family, *event.op, gpu, blocks, base);
     if (!work) continue;
     Measured& row = rows[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
-    row.family = family->name;
+    row.family = family_of_parameters(*family, *event.op);
     row.work = *work;
     row.us += event.measured_ms[0] * 1e3;
     row.calls += 1;
@@ -230,6 +240,39 @@ TEST(Families, PredictATraceFromOthers) {
     EXPECT_NEAR(predicted_us / measured_us, 1, 0.08) << left_out;
     EXPECT_LE(error_us / measured_us, 0.12) << left_out;
     EXPECT_GE(inside_us / measured_us, 0.85) << left_out;
+  }
+}
+
+// A trace of each other GPU as the families of the H100 and the tables of products predict it:
+// nothing of it, and no family of its GPU, is in the fit.
+TEST(Families, PredictATraceOfAGpuThatHasNone) {
+  const auto machines = builtin_machines();
+  const FamilyMap families =
+      family_parameters(choose_parameters("families_h100-sxm5-80gb", "families"));
+  for (const auto& [trace, id] : {std::pair("a100_40gb_recommender", "a100-sxm4-40gb"),
+                                  std::pair("v100_16gb_recommender", "v100-sxm2-16gb"),
+                                  std::pair("b200_gptoss_vllm", "b200-sxm-180gb")}) {
+    const read::Machine gpu = choose_machine(id, machines);
+    struct Sum {
+      double measured_us = 0, predicted_us = 0, error_us = 0;
+    };
+    std::map<std::string, Sum> sums;
+    for (const Measured& row : measured_in(trace, gpu)) {
+      const double us = family_time_us(row.work, families.at(row.family), gpu);
+      for (const std::string& name : {row.family, std::string("all")}) {
+        sums[name].measured_us += row.calls * row.us;
+        sums[name].predicted_us += row.calls * us;
+        sums[name].error_us += row.calls * std::abs(us - row.us);
+      }
+    }
+    const Sum& all = sums.at("all");
+    for (const auto& [name, sum] : sums) {
+      fmt::print("{} {}: {:.0f} us, predicted / measured {:.2f}, error {:.0f} %\n", trace, name,
+                 sum.measured_us, sum.predicted_us / sum.measured_us,
+                 100 * sum.error_us / sum.measured_us);
+    }
+    EXPECT_NEAR(all.predicted_us / all.measured_us, 1, 0.2) << trace;
+    EXPECT_LE(all.error_us / all.measured_us, 0.25) << trace;
   }
 }
 

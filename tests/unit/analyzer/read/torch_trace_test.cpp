@@ -191,6 +191,28 @@ TEST(TorchTrace, CopiesAndCollectivesSayWhatTheyMove) {
   EXPECT_EQ(profile.events[2].op->get<std::string>("direction"), "fill");
 }
 
+TEST(TorchTrace, AllReducesWithKernelsOfTheirOwnAreCollectives) {
+  const auto op_of = [](const char* name, const char* args, const char* kernel_name) {
+    const Profile profile = read_trace_text(
+        trace_of({host("cpu_op", name, 10, 20, args), launch(12, 1), kernel(kernel_name, 20, 9, 1)},
+                 R"("distributedInfo": {"world_size": 8}, )"));
+    return *profile.events[0].op;
+  };
+  const Op symmetric =
+      op_of("symm_mem::multimem_all_reduce_",
+            R"("Input Dims": [[2557440], [], []], "Input type": ["c10::BFloat16", "", ""])",
+            "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(...)");
+  EXPECT_EQ(symmetric.kind, "collective");
+  EXPECT_EQ(symmetric.get<std::int64_t>("bytes"), 5114880);
+  EXPECT_EQ(symmetric.get<std::int64_t>("ranks"), 8);
+  const Op custom = op_of(
+      "_C_custom_ar::all_reduce",
+      R"("Input Dims": [[], [8, 64], [8, 64], [], []], "Input type": ["", "c10::Half", "c10::Half", "", ""])",
+      "void vllm::cross_device_reduce_1stage<__half, 8>(...)");
+  EXPECT_EQ(custom.get<std::string>("op"), "all_reduce");
+  EXPECT_EQ(custom.get<std::int64_t>("bytes"), 1024) << "its output is among the inputs";
+}
+
 struct OperatorCase {
   const char* what;
   const char* name;
