@@ -37,4 +37,8 @@ struct Match {
 // fewer SMs and matches none.
 [[nodiscard]] Match match_machine(const read::Device& device, std::span<const read::Machine> known);
 
+// Returns how many times longer a kernel takes to start on `machine`; 1 where one of them does not
+// say its generation.
+[[nodiscard]] double launch_factor(const read::Machine& trained, const read::Machine& machine);
+
 }  // namespace inline_prof::model

@@ -1,5 +1,6 @@
 #include "model/families/families.hpp"
 
+#include "model/machines.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
 
@@ -190,7 +191,13 @@ Families::Families(const read::Parameters& parameters, const read::Machine& mach
     : parameters_(family_parameters(parameters)), trained_machine_(parameters.machine) {
   // Elements and launches of another architecture: a few per cent more than what is seen between
   // traces of one (docs/models/families.md).
-  if (trained_machine_ != machine.id) transfer_sigma_ = 0.15;
+  if (trained_machine_ == machine.id) return;
+  transfer_sigma_ = 0.15;
+  for (const read::Machine& trained : builtin_machines()) {
+    if (trained.id != trained_machine_) continue;
+    for (auto& [family, own] : parameters_)
+      own.launch_us *= launch_factor(trained, machine);
+  }
 }
 
 const FamilyParameters* Families::parameters_of(std::string_view family) const {

@@ -47,18 +47,6 @@ constexpr double kManyWaves = 12;  // from which a started wave no longer matter
 // All, and those without the chosen tile.
 constexpr Eigen::Index kFeatures = 12, kFeaturesWithoutTile = 10;
 
-// A kernel starts the sooner the later its generation: 2.95 us on A100 (compute capability 8.0),
-// 2.5 on H100 and H200 (9.0), 1.9 on B200 (10.0), each as fitted to its own rows.
-constexpr double kLaunchOfTheNextGeneration = 0.8;
-
-// 1 where one of them does not say.
-double launch_factor(const read::Machine& trained, const read::Machine& machine) {
-  if (trained.compute_capability.empty() || machine.compute_capability.empty()) return 1;
-  return std::pow(kLaunchOfTheNextGeneration,
-                  std::strtod(machine.compute_capability.c_str(), nullptr) -
-                      std::strtod(trained.compute_capability.c_str(), nullptr));
-}
-
 double transfer_factor(std::string_view parameter, double launch, double clock, double units) {
   if (parameter == "launch_us") return launch;
   for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {

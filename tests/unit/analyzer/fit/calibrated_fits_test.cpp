@@ -379,7 +379,7 @@ TEST(FitCollective, PredictsARankCountBetweenTheMeasuredOnes) {
   }
   const auto result = find_fit("collective").fit(request(text));
   const model::CalibratedCollectives fitted(
-      read::parse_parameters(result.file_text, "p", "collective"), "");
+      read::parse_parameters(result.file_text, "p", "collective"), nullptr);
   for (const double bytes : {1024.0, 1e6, 3e8}) {
     const auto p = fitted.predict(model::CollectiveKind::kAllReduce, "f16", bytes, 4);
     ASSERT_TRUE(p);

@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -90,8 +89,6 @@ TEST(ShippedProducts, HoldTheRowsOfTheirStacks) {
     EXPECT_LT(known.mape, most_mape) << set;
     EXPECT_GE(*known.coverage, 0.86) << set;
     EXPECT_GE(*unknown.coverage, 0.86) << set;
-    std::cout << set << ' ' << known.mape << ' ' << *known.coverage << ' ' << unknown.mape << ' '
-              << *unknown.coverage << '\n';
   }
 }
 
