@@ -462,7 +462,7 @@ Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> s
   const auto count = static_cast<Eigen::Index>(shapes.size());
   const bool with_quantise = boundary_ == kGemmQuantiseBoundary;
   std::vector<GemmTime> best;
-  Eigen::MatrixXd all_features(count, feature_count_);
+  Eigen::MatrixXd all_features(count, feature_count_ + static_cast<Eigen::Index>(stacks_.size()));
   for (const GemmShape& shape : shapes) {
     best.push_back(analytic_.predict(shape));
     all_features.row(static_cast<Eigen::Index>(best.size()) - 1) =
