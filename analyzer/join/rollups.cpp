@@ -103,7 +103,7 @@ constexpr std::array<CauseWords, 7> kCauseWords{
      {"unfused operators", ""},  // each remedy is a cause of its own
      {"far above the bound", "fuse them with their neighbours (torch.compile)"}}};
 
-// Layers that compute attention by products and a softmax of their own.
+// Returns layers that compute attention by products and a softmax of their own.
 std::set<std::string> layers_of_plain_attention(const std::vector<MergedRow>& merged) {
   constexpr std::size_t products_of_attention = 2;
   std::map<std::string, std::pair<std::size_t, bool>> found;
@@ -187,8 +187,10 @@ class CauseFinder {
       count(CauseKind::kAboveBound, "", row, time_us - predicted_us);
   }
 
-  [[nodiscard]] static bool is_of_unfused_optimizer(const MergedRow& row) {
-    if (contains(row.source, "_fused_")) return false;
+  [[nodiscard]] bool is_of_unfused_optimizer(const MergedRow& row) const {
+    const std::string& kernel = analysis_.rows[row.rows.front()].kernel_name.str();
+    if (contains(row.source, "_fused_") || contains(kernel, "Fused") || contains(kernel, "fused"))
+      return false;
     return contains(row.source, "_foreach_") ||
            (row.layer.starts_with("optimizer") && !row.is_one_launch);
   }

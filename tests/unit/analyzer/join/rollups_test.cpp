@@ -90,6 +90,14 @@ TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
                                             100));
   ASSERT_THAT(names_of(causes), ElementsAre("unfused optimizer"));
   EXPECT_NEAR(causes[0].gain_us, 80, 1e-6);
+  const auto of_fused =
+      find_causes(rolled_up({EventBuilder("optimizer.step", 0, 1)
+                                 .layer("optimizer.AdamW")
+                                 .kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>")
+                                 .op(op_of("PROFILE_OP"))
+                                 .samples_us({14})},
+                            100));
+  EXPECT_THAT(names_of(of_fused), testing::IsEmpty());
 }
 
 // 4 MB at the data sheet's 200 GB/s take 20 us, and at what is reached 40.
