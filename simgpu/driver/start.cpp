@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 namespace simgpu {
 namespace {
@@ -104,37 +105,20 @@ Simulator* Simulator::instance() {
 }
 
 Nanoseconds cost_of(const Simulator& simulator, Cost cost) {
-  const HostCosts& costs = simulator.model.host;
-  double us = 0;
-  switch (cost) {
-    case Cost::kNone:
-      break;
-    case Cost::kLaunch:
-      us = costs.launch_us;
-      break;
-    case Cost::kGraphLaunch:
-      us = costs.graph_launch_us;
-      break;
-    case Cost::kRecord:
-      us = costs.event_record_us;
-      break;
-    case Cost::kQuery:
-      us = costs.query_us;
-      break;
-    case Cost::kWait:
-      us = costs.wait_us;
-      break;
-    case Cost::kCopy:
-      us = costs.copy_us;
-      break;
-    case Cost::kAllocate:
-      us = costs.allocate_us;
-      break;
-    case Cost::kOther:
-      us = costs.other_us;
-      break;
+  constexpr std::pair<Cost, double HostCosts::*> known[] = {
+      {Cost::kLaunch, &HostCosts::launch_us},
+      {Cost::kGraphLaunch, &HostCosts::graph_launch_us},
+      {Cost::kRecord, &HostCosts::event_record_us},
+      {Cost::kQuery, &HostCosts::query_us},
+      {Cost::kWait, &HostCosts::wait_us},
+      {Cost::kCopy, &HostCosts::copy_us},
+      {Cost::kAllocate, &HostCosts::allocate_us},
+      {Cost::kOther, &HostCosts::other_us}};
+  for (const auto& [of, us] : known) {
+    if (of == cost)
+      return from_microseconds(simulator.model.host.*us * simulator.settings.host_speed);
   }
-  return from_microseconds(us * simulator.settings.host_speed);
+  return Nanoseconds{0};
 }
 
 }  // namespace simgpu

@@ -129,7 +129,8 @@ def report(given, made):
         return line(name, work, lambda clock, _: "%.0f MB/s" % (megabytes / clock))
 
     measured("bytes alone, one thread", lambda: read_bytes(folder))
-    ours = [(name, measured(name, program(given.program, *words, folder))) for name, *words in (["prof-analyze ranks", "ranks"], ["prof-analyze"])]
+    ours = [(name, measured(name, program(given.program, *words, folder)))
+            for name, *words in (["prof-analyze ranks", "ranks"], ["prof-analyze"])]
     python = measured("Python, json and statistics", lambda: read_in_python(folder))
     for name, (clock, processor) in ours:
         print("%s: %.1f times as fast as Python by the clock, %.1f in processor time" % (name, python[0] / clock, python[1] / processor))
