@@ -218,7 +218,7 @@ std::size_t best_group(const std::vector<GroupFit>& fits, std::size_t left_out) 
   return best;
 }
 
-// What a row is without its measurement.
+// A row without its measurement.
 struct Described {
   Eigen::VectorXd log_analytic;
   Eigen::MatrixXd features;

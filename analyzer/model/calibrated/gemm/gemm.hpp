@@ -25,7 +25,7 @@ namespace inline_prof::model {
 // that turn A into 8 bits.
 inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
-// What "kernels" says in the key of a file for CUTLASS's 8-bit products on Hopper.
+// The value of "kernels" in the key of a file for the 8-bit products of CUTLASS on Hopper.
 inline constexpr const char* kCutlassKernels = "cutlass";
 
 // Which of a table's software stacks runs the product, from 1; 0 if nobody knows.
