@@ -32,7 +32,7 @@ def run(page, commands, folder, environment):
                           check=False)
     if done.returncode != (int(wanted.group(1)) if wanted else 0):
         sys.exit("%s: exit status %d of\n%s\n%s" % (page, done.returncode, commands, done.stdout))
-    return re.sub(r"\b%s\b" % re.escape(socket.gethostname()), "HOST", done.stdout)
+    return re.sub(r"\b%s\b" % re.escape(socket.gethostname()), "HOST", done.stdout).replace(folder + "/", "")
 
 
 def main():
