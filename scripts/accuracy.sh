@@ -89,7 +89,7 @@ roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
 }
 
 if is_known traces; then
-  # Rows that have an operation, copies and collectives without a model apart.  The roofline is the
+  # Rows that have an operation, collectives apart.  The roofline is the
   # program's own, the data sheet the same without what is reached of it, and without a least time.
   echo "kernels of real steps, by time"
   for trace in "$traces"/*.json.gz; do
@@ -100,7 +100,8 @@ def rows(*options):
     report = json.loads(subprocess.run([program, trace, "--format", "json", *options], stdout=subprocess.PIPE, check=True).stdout)
     return report["machine"], [row for row in report["rows"] if row["corrected_us"]]
 def known(rows):
-    return [row for row in rows if row["predicted_us"]]
+    # A collective of one rank holds its wait for the others.
+    return [row for row in rows if row["predicted_us"] and row["op"] != "collective"]
 def summary(rows):
     measured = sum(row["corrected_us"] for row in rows)
     return "sum %.2f  error %3.0f %%" % (sum(row["predicted_us"] for row in rows) / measured, 100 / measured * sum(
