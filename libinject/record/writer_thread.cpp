@@ -73,6 +73,7 @@ void WriterThread::tell_signal() {
 void WriterThread::loop() {
   const long checkpoint = options_.checkpoint_seconds * kNanosecondsPerSecond;
   long since_checkpoint = 0;
+  long since_watch = 0;
   bool ticking = static_cast<bool>(options_.tick);
   while (!wanted_.load(std::memory_order_acquire)) {
     const long pause = ticking ? kTickNanoseconds : sys::kLongestSleepNanoseconds;
@@ -83,6 +84,11 @@ void WriterThread::loop() {
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
+    since_watch += pause;
+    if (since_watch >= kNanosecondsPerSecond && options_.watch) {
+      since_watch = 0;
+      options_.watch();
+    }
     // All threads of the application have ended: the process ends with this one, and its exit
     // handler asks for the file.
     if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {

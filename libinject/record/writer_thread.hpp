@@ -29,6 +29,8 @@ class WriterThread {
     // Returns false while the record is incomplete, when no checkpoint may be written. Called with
     // the record's mutex held. Empty: always true.
     std::function<bool()> ready = {};
+    // Called every second.
+    std::function<void()> watch = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
     // Called after the final file. An earlier signal is still reported to on_signal.

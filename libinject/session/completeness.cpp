@@ -166,6 +166,11 @@ bool settle_measured(Session& session) {
     session.warn(samples + "; the others, of " + of_events + ": " +
                  causes(session, missing, static_cast<std::uint64_t>(all.left_open)));
   }
+  // Iterations in which most events are not launched in their turn are parts of longer ones.
+  if (session.source.is_guessed() && all_was_recorded && 2 * all.missing > all.wanted) {
+    session.source.doubt(samples + ": the iterations that were found may be parts of longer ones");
+    return false;
+  }
   // Reasons do not make a file complete that has no sample at all.
   return all_was_recorded && all.missing < all.wanted;
 }
@@ -197,6 +202,7 @@ bool settle_by_phase(Session& session) {
       if (session.phases.some_are_planned()) {
         session.warn("the program ended while iterations were looked for, after iteration " +
                      text_of(session.iteration()) + ": nothing behind it was measured");
+        session.source.judge_what_was_left();
         return false;
       }
       session.warn("no iteration boundary was met (" + awaited(session.config) +

@@ -153,6 +153,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
       session_.warn("the launches stopped repeating after iteration " +
                     std::to_string(session_.iteration()) + ", and " +
                     std::to_string(kLongestSearchAgain) + " further ones hold no iterations");
+      judge_what_was_left();
       session_.phases.stop_search();
     });
     return false;
@@ -279,6 +280,36 @@ void IterationSource::lose_period() {
   if (session_.state() != RunState::kMeasuring) return;  // all is recorded
   session_.warn("the launches stopped repeating after iteration " +
                 std::to_string(session_.iteration()) + ": no iterations are seen any more");
+}
+
+void IterationSource::judge_what_was_left() {
+  std::uint64_t inside = 0;
+  bool is_period = false;
+  {
+    const std::lock_guard lock(session_.run.mutex);
+    for (const record::PhaseRecord& phase : session_.run.phases) {
+      is_period = is_period || phase.source == "auto";
+      for (const auto& stretch : phase.stretches) {
+        inside += static_cast<std::uint64_t>((stretch.last - stretch.first + 1) *
+                                             (phase.kernel_launches + phase.graph_launches));
+      }
+    }
+  }
+  if (!is_period || searched_launches_ <= inside) return;
+  doubt(std::to_string(searched_launches_) +
+        " launches or more came behind the iterations that were found, which hold " +
+        std::to_string(inside) + ": they may be a loop of the set-up");
+}
+
+void IterationSource::doubt(const std::string& why) {
+  constexpr double kDoubtful = 0.45;
+  {
+    const std::lock_guard lock(session_.run.mutex);
+    session_.run.iteration_confidence = std::min(session_.run.iteration_confidence, kDoubtful);
+    for (record::PhaseRecord& phase : session_.run.phases)
+      phase.confidence = std::min(phase.confidence, kDoubtful);
+  }
+  session_.warn("doubtful: " + why);
 }
 
 void IterationSource::note_hint(std::uint32_t weight) {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -82,6 +83,15 @@ class IterationSource {
   // counts as kHintsOfGraph waits.  Takes the mutex once there are too many.
   static constexpr std::uint32_t kHintsOfGraph = 8;
   void note_hint(std::uint32_t weight = 1);
+  // Many launches went by without an iteration.
+  void note_end_of_iterations() {
+    if (launch::filter.wants_hints()) lose_period();
+  }
+  // Called at the end of a run that has left its iterations: if more launches followed than were
+  // in them, they are doubtful.
+  void judge_what_was_left();
+  // Lowers the confidence below one half, and says why.
+  void doubt(const std::string& why);
   // An iteration starts.  In the warm-up waits are only counted: they tell how many are usual.
   void count_hints_from_now_on(bool is_measured);
 

@@ -31,6 +31,9 @@ constexpr std::int64_t kCompareEveryOfSeveral = 8;  // where phases come in turn
 // A launch in a compared iteration takes 40 ns: a long run has 0.2 ns for them.
 constexpr std::int64_t kCompareOftenUntil = 1024;
 constexpr std::int64_t kCompareEveryLater = 256;
+// Launches without a new iteration that end the iterations: an evaluation may be longer than one.
+constexpr std::int64_t kMostWithoutIteration = 4096;
+constexpr std::int64_t kIterationsWithoutOne = 8;
 constexpr int kMostHintsInVain = 6;  // 128 iterations to the next
 
 // A phase that has come more than once is waited for so many iterations.
@@ -70,8 +73,13 @@ void Phases::stop_comparing() {
   launch::filter.remove(launch::LaunchFilter::kComparing);
 }
 
-void Phases::compare(const hook::Launch& launch) noexcept {
+void Phases::compare(const hook::Launch& launch) {
   if (launch.copy != nullptr) return;  // how often a program copies tells nothing of its phases
+  if (is_watching_.load(std::memory_order_relaxed) &&
+      launches_left_.fetch_sub(1, std::memory_order_relaxed) == 0) {
+    is_watching_.store(false, std::memory_order_relaxed);
+    return session_.source.note_end_of_iterations();
+  }
   timer::LaunchSlot* slot = launch::filter.table.find(launch.function, launch.stream);
   if (slot == nullptr) {
     foreign_launches_.fetch_add(kernels_in(launch.graph), std::memory_order_relaxed);
@@ -118,6 +126,8 @@ std::uint64_t Phases::signature() const {
 double Phases::take_deviation() {
   double usual = 0;
   auto differing = static_cast<double>(foreign_launches_.exchange(0, std::memory_order_relaxed));
+  // Without room for all launches of an iteration, those that are not listed are usual.
+  if (session_.sites.are_full()) differing = 0;
   double reshaped = 0;
   const bool is_first = comparison_.first_deviations.size() < kFirstCompared;
   for (const auto& site : session_.sites.all()) {
@@ -275,7 +285,8 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
     return false;
   }
   bool is_hinted = false;
-  if (launch::filter.has(launch::LaunchFilter::kComparing) && !was_void) {
+  const bool is_partial = is_watching_.exchange(false, std::memory_order_relaxed);
+  if (launch::filter.has(launch::LaunchFilter::kComparing) && !was_void && !is_partial) {
     const bool differs = is_another(take_deviation());
     ++compared_;
     if (!differs && comparison_.differing > 0) {
@@ -316,6 +327,16 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
   begin_counting_anew();
   launch::filter.add(launch::LaunchFilter::kComparing);
   return false;
+}
+
+void Phases::watch(std::int64_t iteration) {
+  const bool has_begun = std::exchange(watched_, iteration) != iteration;
+  if (has_begun || is_watching_.load() || !has_record() || !may_find_another()) return;
+  const record::PhaseRecord& phase = session_.run.phases[static_cast<std::size_t>(index_)];
+  launches_left_.store(kMostWithoutIteration +
+                       kIterationsWithoutOne * (phase.kernel_launches + phase.graph_launches));
+  is_watching_.store(true);
+  launch::filter.add(launch::LaunchFilter::kComparing);
 }
 
 void Phases::leave(std::int64_t last, std::string reason) {
@@ -485,9 +506,11 @@ void Phases::settle_others() {
                   "iterations in a row: a phase needs three, so what they launch has no samples");
   }
   if (empty.empty()) return;
+  const bool has_samples = session_.samples_taken() > 0;
   const std::lock_guard lock(session_.run.mutex);
   for (const int phase : empty)
     session_.run.phases[static_cast<std::size_t>(phase)].is_measured = false;
+  if (!has_samples) return;  // the list is all that there is
   session_.run.events.remove_if(
       [&](const record::EventRecord& event) { return empty.contains(event.phase); });
 }

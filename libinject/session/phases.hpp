@@ -64,7 +64,10 @@ class Phases {
   [[nodiscard]] std::int64_t last_good() const noexcept { return comparison_.last_good; }
 
   // Counts a launch of a compared iteration, before it is made.  Needs no mutex.
-  void compare(const hook::Launch& launch) noexcept;
+  void compare(const hook::Launch& launch);
+  // Called each second: where no iteration has begun since the last call, launches are counted
+  // until one does, or until they are too many for one.
+  void watch(std::int64_t iteration);
   // True if another phase may be searched for.  Needs no mutex.
   [[nodiscard]] bool may_find_another() const;
 
@@ -138,6 +141,10 @@ class Phases {
   std::int64_t briefly_other_ = 0;
   int brief_visits_ = 0;
   std::int64_t idle_iterations_ = 0;
+  // If no iteration has begun for a second, launches are counted until one does.
+  std::int64_t watched_ = 0;  // iteration
+  std::atomic<bool> is_watching_{false};
+  std::atomic<std::int64_t> launches_left_{0};  // until the iterations count as over
 };
 
 }  // namespace inline_prof::session

@@ -209,6 +209,7 @@ void Session::make_writer(std::string path, std::string metrics_path) {
                      return now != RunState::kBeforeIterations && now != RunState::kDiscovering &&
                             now != RunState::kUnitTests;
                    },
+               .watch = [this] { watch(); },
                .on_signal = [this](int signal) { finish_and_die(signal); },
                .on_written = [] { stop_listening_for_termination(); }});
 }
@@ -243,6 +244,13 @@ bool Session::tick() {
   if (state() != RunState::kWithoutIterations) return false;
   without_iterations.choose_next_sample();
   return true;
+}
+
+// Called every second on the writer's thread.
+void Session::watch() {
+  if (state() != RunState::kMeasuring) return;
+  const std::lock_guard lock(mutex);
+  if (source.is_guessed()) phases.watch(iteration());
 }
 
 void Session::iteration_starts(IterationMark mark) {

@@ -144,6 +144,7 @@ class Session final : public hook::Observer {
   void describe_run(const std::string& schedule_path);
   [[nodiscard]] record::WriteFacts write_facts();
   [[nodiscard]] bool tick();
+  void watch();
   struct Closing {
     bool is_complete;
     bool was_over;

@@ -211,6 +211,29 @@ TEST(Iterations, MayWaitForTheDeviceOften) {
   EXPECT_EQ(run.profile["complete"], true) << run.output;
 }
 
+// A loop of the set-up that repeats like iterations, then iterations without a wait.
+TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
+  std::string recording;
+  std::string step;
+  for (int kernel = 0; kernel < 409; ++kernel) {
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+    if (kernel >= 21) step.append("k").append(std::to_string(kernel)).append(" ");
+  }
+  recording += "calls\n";
+  for (int kernel = 0; kernel < 21; ++kernel)
+    recording.append("k").append(std::to_string(kernel)).append(" ");
+  recording += "s <22:" + std::to_string(22 * 250) + "\n" + step +
+               "<388:" + std::to_string(388 * 4000) + "\n";
+  const ProfiledRun run("host_recording", {.arguments = {"recording.txt"},
+                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
+                                           .files = {{"recording.txt", recording}}});
+  const json& phases = run.profile["phases"];
+  ASSERT_EQ(phases.size(), 2U) << run.output;
+  EXPECT_EQ(phases[0]["kernel_launches"], 21);
+  EXPECT_EQ(phases[1]["kernel_launches"], 388);
+  EXPECT_GT(phases[1]["iterations"], 100);
+}
+
 // --- recordings of real programs, made again call by call
 
 const Texts kOneSample{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"};
