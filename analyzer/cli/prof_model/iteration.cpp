@@ -107,14 +107,20 @@ std::string take_settings(const std::vector<std::string>& settings, model::Looku
   return prefix;
 }
 
-// Returns the run's three times; published in place of the walk over rows, where the host's costs
-// are known.
-std::string run_text(const IterationOptions& options, const std::optional<double>& published_us) {
+// Returns the run's three times.  `walked` has the DLRM models' time with the host's costs.
+std::string run_text(const IterationOptions& options, const model::TraceIteration* walked) {
   RunIteration run =
       iteration_of_run(options.input, parse_machine(options.machine), options.layers);
-  if (published_us) {
-    run.published_us = published_us;
+  if (walked != nullptr) {
     run.rows = 0;
+    run.published_us.reset();
+    if (walked->mean.error.empty()) run.published_us = walked->mean.end_to_end;
+    const bool is_whole = walked->tree.starts.empty() && run.iterations > 1;
+    if (is_whole && run.published_us) {
+      *run.published_us /= static_cast<double>(run.iterations);
+      run.note = fmt::format("of the whole trace, which has no mark \"{}\", over its {} iterations",
+                             model::kForwardMark, run.iterations);
+    }
   }
   return options.format == IterationFormat::kJson ? run_iteration_json(run) + "\n"
                                                   : run_iteration_text(run);
@@ -177,10 +183,8 @@ class Analysis {
   [[nodiscard]] std::string beside(const read::Trace& trace) const {
     const auto result =
         model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
-    const bool has_time = result.mean.error.empty();
     try {
-      return "\nside by side:\n" +
-             run_text(options_, has_time ? std::optional(result.mean.end_to_end) : std::nullopt);
+      return "\nside by side:\n" + run_text(options_, &result);
     } catch (const read::InputError& error) {
       return fmt::format("\nnot measured: {}\n", error.what());
     }
@@ -214,7 +218,7 @@ bool holds_tasks(const read::IterationFile& file) {
 
 void run_iteration(IterationOptions options) {
   if (is_prof_json(options.input))
-    return write_result(options.output, run_text(options, std::nullopt), options.force);
+    return write_result(options.output, run_text(options, nullptr), options.force);
   const read::IterationFile file = read::read_iteration_file(options.input);
   if (!options.edition && holds_tasks(file)) options.edition = model::Edition::kCalibrated;
   if (options.edition != model::Edition::kCalibrated &&

@@ -23,7 +23,8 @@ namespace inline_prof::cli {
                                          const std::string& layers, model::Models models);
 
 // Reads a table; or, of a run, the measured rows that the model covers, in the model's own columns,
-// with `machine`, `time_us` and `kernel_name`.  Throws read::InputError, also where a run has no such row.
+// with `machine`, `time_us` and `kernel_name`.  Throws read::InputError, also where a run has no
+// such row.
 [[nodiscard]] read::Table read_measured(const std::filesystem::path& file,
                                         const model::ModelEntry* entry,
                                         const std::optional<read::Machine>& machine);

@@ -58,6 +58,7 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
   RunIteration result;
   const join::Analysis ours = analyse_run(file, machine, layers, model::Models::kCalibrated);
   result.measured_us = ours.iteration.us;
+  result.iterations = ours.runs.front().profile.iter_time_ms.size();
   result.ours_us = ours.predicted_path_us;
   result.ours_part = ours.predicted_part;
   result.reason = ours.longest_path_reason;
@@ -73,6 +74,7 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
 std::string run_iteration_text(const RunIteration& iteration) {
   std::string text = line("measured", iteration.measured_us, std::nullopt) +
                      line("published", iteration.published_us, iteration.measured_us);
+  if (!iteration.note.empty()) text += fmt::format("  {}\n", iteration.note);
   if (iteration.rows > 0) {
     text += fmt::format(
         "  {} of {} rows by published models, the others as measured; T1 to T5 "

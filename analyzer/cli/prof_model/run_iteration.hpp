@@ -11,6 +11,7 @@ namespace inline_prof::cli {
 
 struct RunIteration {
   std::optional<double> measured_us;
+  std::size_t iterations = 0;  // in the file
   // The DLRM models' end-to-end time.  Of a prof.json, which does not say what the host does
   // between launches, with T1 to T5 as 0.
   std::optional<double> published_us;
@@ -20,6 +21,7 @@ struct RunIteration {
   std::optional<double> lower_us;  // of ours: the 90 % interval
   std::optional<double> upper_us;
   double ours_part = 0;  // of it, by predictions
+  std::string note;      // about `published_us`; may be empty
   std::string reason;    // why there is no such path
 };
 

@@ -53,67 +53,38 @@ constexpr std::array<std::string_view, 8> kV2Parts{
     "cached_rows",   "p_row_unused",      "fwd_hitrate_us",     "fwd_error",
     "fwd_simple_us", "bwd_sgd_simple_us", "bwd_sgd_hitrate_us", "bwd_error"};
 
-class EmbeddingForward : public Model {
-  static consteval std::size_t at(std::string_view name) { return place_of(kForwardInputs, name); }
-
- public:
-  [[nodiscard]] std::span<const Column> inputs() const override { return kForwardInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kForwardParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const auto result = lookup_forward(shape_of(row), machine_of(row));
-    if (!result) {
-      return RowPrediction::none(
-          kDivisionByZero,
-          fmt::format("a table of {} rows has no {} different ones: the hit rate divides by 0",
-                      row.whole(at("num_embeddings")), row.whole(at("batch_size"))));
-    }
-    RowPrediction prediction = with_time(std::max(result->dram_us, result->l2_us),
-                                         result->dram_us >= result->l2_us ? "memory" : "l2");
-    if (!prediction.time_us) return prediction;
-    prediction.parts = {static_cast<double>(result->tables_at_once),
-                        static_cast<double>(result->cached_bytes),
-                        static_cast<double>(result->cached_rows),
-                        result->hit_rate,
-                        result->dram_bytes,
-                        result->l2_bytes};
-    return prediction;
+RowPrediction predict_forward(const Row& row) {
+  constexpr auto at = [](std::string_view name) consteval {
+    return place_of(kForwardInputs, name);
+  };
+  const auto result = lookup_forward({.batch = row.whole(at("batch_size")),
+                                      .rows = row.whole(at("num_embeddings")),
+                                      .tables = row.whole(at("num_tables")),
+                                      .bag = row.whole(at("bag_size")),
+                                      .dim = row.whole(at("embedding_dim")),
+                                      .rows_per_block = row.whole(at("rows_per_block")),
+                                      .keeps_indices_in_shared_memory = row.flag(at("shmem"))},
+                                     {.dram_gb_per_s = row.number(at("peak_dram_bw_gbps")),
+                                      .l2_gb_per_s = row.number(at("peak_l2_bw_gbps")),
+                                      .l2_bytes = row.whole(at("l2_size_bytes")),
+                                      .sm_count = row.whole(at("num_sm"))});
+  if (!result) {
+    return RowPrediction::none(
+        kDivisionByZero,
+        fmt::format("a table of {} rows has no {} different ones: the hit rate divides by 0",
+                    row.whole(at("num_embeddings")), row.whole(at("batch_size"))));
   }
-
-  [[nodiscard]] std::string explain(const Row& row) const override {
-    const LookupMachine machine = machine_of(row);
-    const auto result = lookup_forward(shape_of(row), machine);
-    if (!result) return Model::explain(row);
-    return fmt::format(
-        "  cached rows of a table: {} of {} ({} bytes, {} tables at once)\n"
-        "  hit rate = {}\n"
-        "  DRAM: {} bytes / {} GB/s = {} us\n"
-        "  L2: {} bytes / {} GB/s = {} us\n"
-        "  time = max(DRAM, L2) = {} us",
-        result->cached_rows, row.whole(at("num_embeddings")), result->cached_bytes,
-        result->tables_at_once, result->hit_rate, result->dram_bytes, machine.dram_gb_per_s,
-        result->dram_us, result->l2_bytes, machine.l2_gb_per_s, result->l2_us,
-        std::max(result->dram_us, result->l2_us));
-  }
-
- private:
-  static LookupShape shape_of(const Row& row) {
-    return {.batch = row.whole(at("batch_size")),
-            .rows = row.whole(at("num_embeddings")),
-            .tables = row.whole(at("num_tables")),
-            .bag = row.whole(at("bag_size")),
-            .dim = row.whole(at("embedding_dim")),
-            .rows_per_block = row.whole(at("rows_per_block")),
-            .keeps_indices_in_shared_memory = row.flag(at("shmem"))};
-  }
-
-  static LookupMachine machine_of(const Row& row) {
-    return {.dram_gb_per_s = row.number(at("peak_dram_bw_gbps")),
-            .l2_gb_per_s = row.number(at("peak_l2_bw_gbps")),
-            .l2_bytes = row.whole(at("l2_size_bytes")),
-            .sm_count = row.whole(at("num_sm"))};
-  }
-};
+  RowPrediction prediction = with_time(std::max(result->dram_us, result->l2_us),
+                                       result->dram_us >= result->l2_us ? "memory" : "l2");
+  if (!prediction.time_us) return prediction;
+  prediction.parts = {static_cast<double>(result->tables_at_once),
+                      static_cast<double>(result->cached_bytes),
+                      static_cast<double>(result->cached_rows),
+                      result->hit_rate,
+                      result->dram_bytes,
+                      result->l2_bytes};
+  return prediction;
+}
 
 // The two backward models begin with the same columns.
 LookupShape backward_shape(const Row& row) {
@@ -127,98 +98,79 @@ LookupShape backward_shape(const Row& row) {
           .keeps_indices_in_shared_memory = row.flag(at("shmem"))};
 }
 
-class EmbeddingBackwardSgd : public Model {
+RowPrediction predict_backward_sgd(const Row& row) {
+  const LookupBackward result = lookup_backward_sgd(
+      backward_shape(row),
+      {.dram_gb_per_s = row.number(place_of(kSgdInputs, "peak_dram_bw_gbps")),
+       .throughput_gflops = row.number(place_of(kSgdInputs, "peak_throughput_gflops"))});
+  RowPrediction prediction =
+      with_time(std::max(result.memory_us, result.compute_us),
+                result.memory_us >= result.compute_us ? "memory" : "compute");
+  if (prediction.time_us) prediction.parts = {result.memory_us, result.compute_us};
+  return prediction;
+}
+
+RowPrediction predict_backward_adagrad(const Row& row) {
+  return with_time(
+      lookup_backward_rowwise_adagrad_us(
+          backward_shape(row),
+          {.dram_gb_per_s = row.number(place_of(kAdagradInputs, "peak_dram_bw_gbps"))}),
+      "memory");
+}
+
+RowPrediction predict_v2(const Row& row) {
+  constexpr auto at = [](std::string_view name) consteval {
+    return place_of(kV2Inputs, name);
+  };
+  const LookupGpu* gpu = find_lookup_gpu(row.text(at("gpu")));
+  if (gpu == nullptr) {
+    return RowPrediction::none(
+        "KeyError", fmt::format("gpu {}: known are {}", row.text(at("gpu")), lookup_gpu_names()));
+  }
+  if (row.whole(at("bag_size")) == 0) {
+    return RowPrediction::none(kDivisionByZero, "nothing is looked up: bag_size is 0");
+  }
+  const LookupV2 result = lookup_v2({.batch = row.whole(at("batch_size")),
+                                     .rows = row.whole(at("num_embeddings")),
+                                     .tables = row.whole(at("num_tables")),
+                                     .bag = row.whole(at("bag_size")),
+                                     .dim = row.whole(at("embedding_dim")),
+                                     .rows_per_block = row.whole(at("rows_per_block"))},
+                                    *gpu);
+  RowPrediction prediction = with_time(result.forward_us, result.forward_by_l2 ? "l2" : "memory");
+  if (!prediction.time_us) return prediction;
+  prediction.parts = {static_cast<double>(result.cached_rows),
+                      result.unused_row,
+                      result.forward_us,
+                      std::string(),
+                      result.forward_simple_us,
+                      result.backward_sgd_simple_us,
+                      result.backward_sgd_us ? Part(*result.backward_sgd_us) : Part(),
+                      std::string(result.backward_sgd_us ? "" : kDivisionByZero)};
+  return prediction;
+}
+
+// A model without parameters: a function of its row.
+struct RowFunction {
+  std::span<const Column> inputs;
+  std::span<const std::string_view> parts;
+  RowPrediction (*predict)(const Row& row);
+};
+
+template <const RowFunction& kFunction>
+class FunctionModel : public Model {
  public:
-  [[nodiscard]] std::span<const Column> inputs() const override { return kSgdInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kSgdParts; }
-
+  [[nodiscard]] std::span<const Column> inputs() const override { return kFunction.inputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kFunction.parts; }
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const LookupBackward result = lookup_backward_sgd(backward_shape(row), machine_of(row));
-    RowPrediction prediction =
-        with_time(std::max(result.memory_us, result.compute_us),
-                  result.memory_us >= result.compute_us ? "memory" : "compute");
-    if (prediction.time_us) prediction.parts = {result.memory_us, result.compute_us};
-    return prediction;
-  }
-
-  [[nodiscard]] std::string explain(const Row& row) const override {
-    const LookupMachine machine = machine_of(row);
-    const LookupBackward result = lookup_backward_sgd(backward_shape(row), machine);
-    return fmt::format(
-        "  memory: {} bytes / {} GB/s = {} us\n"
-        "  compute: {} multiply-adds / {} GFLOP/s = {} us\n"
-        "  time = max(memory, compute) = {} us",
-        result.memory_us * machine.dram_gb_per_s * 1e3, machine.dram_gb_per_s, result.memory_us,
-        result.compute_us * machine.throughput_gflops * 1e3, machine.throughput_gflops,
-        result.compute_us, std::max(result.memory_us, result.compute_us));
-  }
-
- private:
-  static LookupMachine machine_of(const Row& row) {
-    return {.dram_gb_per_s = row.number(place_of(kSgdInputs, "peak_dram_bw_gbps")),
-            .throughput_gflops = row.number(place_of(kSgdInputs, "peak_throughput_gflops"))};
+    return kFunction.predict(row);
   }
 };
 
-class EmbeddingBackwardAdagrad : public Model {
- public:
-  [[nodiscard]] std::span<const Column> inputs() const override { return kAdagradInputs; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    return with_time(time_us(row), "memory");
-  }
-
-  [[nodiscard]] std::string explain(const Row& row) const override {
-    const double dram = row.number(place_of(kAdagradInputs, "peak_dram_bw_gbps"));
-    return fmt::format("  time = {} bytes / {} GB/s = {} us", time_us(row) * dram * 1e3, dram,
-                       time_us(row));
-  }
-
- private:
-  static double time_us(const Row& row) {
-    return lookup_backward_rowwise_adagrad_us(
-        backward_shape(row),
-        {.dram_gb_per_s = row.number(place_of(kAdagradInputs, "peak_dram_bw_gbps"))});
-  }
-};
-
-class EmbeddingV2 : public Model {
- public:
-  [[nodiscard]] std::span<const Column> inputs() const override { return kV2Inputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kV2Parts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    constexpr auto at = [](std::string_view name) consteval {
-      return place_of(kV2Inputs, name);
-    };
-    const LookupGpu* gpu = find_lookup_gpu(row.text(at("gpu")));
-    if (gpu == nullptr) {
-      return RowPrediction::none(
-          "KeyError", fmt::format("gpu {}: known are {}", row.text(at("gpu")), lookup_gpu_names()));
-    }
-    if (row.whole(at("bag_size")) == 0) {
-      return RowPrediction::none(kDivisionByZero, "nothing is looked up: bag_size is 0");
-    }
-    const LookupV2 result = lookup_v2({.batch = row.whole(at("batch_size")),
-                                       .rows = row.whole(at("num_embeddings")),
-                                       .tables = row.whole(at("num_tables")),
-                                       .bag = row.whole(at("bag_size")),
-                                       .dim = row.whole(at("embedding_dim")),
-                                       .rows_per_block = row.whole(at("rows_per_block"))},
-                                      *gpu);
-    RowPrediction prediction = with_time(result.forward_us, result.forward_by_l2 ? "l2" : "memory");
-    if (!prediction.time_us) return prediction;
-    prediction.parts = {static_cast<double>(result.cached_rows),
-                        result.unused_row,
-                        result.forward_us,
-                        std::string(),
-                        result.forward_simple_us,
-                        result.backward_sgd_simple_us,
-                        result.backward_sgd_us ? Part(*result.backward_sgd_us) : Part(),
-                        std::string(result.backward_sgd_us ? "" : kDivisionByZero)};
-    return prediction;
-  }
-};
+constexpr RowFunction kForward{kForwardInputs, kForwardParts, predict_forward};
+constexpr RowFunction kSgd{kSgdInputs, kSgdParts, predict_backward_sgd};
+constexpr RowFunction kAdagrad{kAdagradInputs, {}, predict_backward_adagrad};
+constexpr RowFunction kV2{kV2Inputs, kV2Parts, predict_v2};
 
 // The look-up in the columns of its shape; `pass` is the one that the model is of.
 OperationInputs lookup_inputs(const Operation& operation, std::string_view pass) {
@@ -257,15 +209,15 @@ OperationInputs v2_inputs(const Operation& operation) {
   return inputs;
 }
 
-template <typename OwnModel>
-ModelEntry entry_of(std::string_view name, std::string_view summary, std::span<const Column> inputs,
+template <const RowFunction& kFunction>
+ModelEntry entry_of(std::string_view name, std::string_view summary,
                     OperationInputs (*inputs_of)(const Operation&)) {
   return {.name = name,
           .summary = summary,
           .editions = {Edition::kPublished},
-          .inputs = inputs,
+          .inputs = kFunction.inputs,
           .make = [](const ModelOptions&) -> std::unique_ptr<Model> {
-            return std::make_unique<OwnModel>();
+            return std::make_unique<FunctionModel<kFunction>>();
           },
           .operations = {OpKind::kEmbedding},
           .inputs_of = inputs_of};
@@ -274,30 +226,28 @@ ModelEntry entry_of(std::string_view name, std::string_view summary, std::span<c
 }  // namespace
 
 ModelEntry embedding_forward_entry() {
-  return entry_of<EmbeddingForward>(
-      "embedding_forward", "embedding look-up of DLRM (2021): DRAM or L2, by the chance of a hit",
-      kForwardInputs, [](const Operation& op) { return lookup_inputs(op, "forward"); });
+  return entry_of<kForward>("embedding_forward",
+                            "embedding look-up of DLRM (2021): DRAM or L2, by the chance of a hit",
+                            [](const Operation& op) { return lookup_inputs(op, "forward"); });
 }
 
 ModelEntry embedding_backward_sgd_entry() {
-  return entry_of<EmbeddingBackwardSgd>(
-      "embedding_backward_sgd",
-      "embedding gradient and SGD update of DLRM (2021): DRAM or arithmetic", kSgdInputs,
-      [](const Operation& op) { return lookup_inputs(op, "backward_sgd"); });
+  return entry_of<kSgd>("embedding_backward_sgd",
+                        "embedding gradient and SGD update of DLRM (2021): DRAM or arithmetic",
+                        [](const Operation& op) { return lookup_inputs(op, "backward_sgd"); });
 }
 
 ModelEntry embedding_backward_rowwise_adagrad_entry() {
-  return entry_of<EmbeddingBackwardAdagrad>(
+  return entry_of<kAdagrad>(
       "embedding_backward_rowwise_adagrad",
-      "embedding gradient and row-wise AdaGrad update of DLRM (2021): DRAM", kAdagradInputs,
+      "embedding gradient and row-wise AdaGrad update of DLRM (2021): DRAM",
       [](const Operation& op) { return lookup_inputs(op, "backward_rowwise_adagrad"); });
 }
 
 ModelEntry embedding_v2_entry() {
-  return entry_of<EmbeddingV2>(
+  return entry_of<kV2>(
       "embedding_v2",
-      "embedding of DLRM (2022-2024), forward by hit rate; simple forms, SGD as parts", kV2Inputs,
-      v2_inputs);
+      "embedding of DLRM (2022-2024), forward by hit rate; simple forms, SGD as parts", v2_inputs);
 }
 
 }  // namespace inline_prof::model

@@ -258,21 +258,6 @@ class Fc : public Model {
     return prediction;
   }
 
-  [[nodiscard]] std::string explain(const Row& row) const override {
-    const ProductPrediction result = predict_product(row);
-    if (!result.error.empty()) return Model::explain(row);
-    if (result.is_measured) return fmt::format("  time = {} us, as measured", result.time_us);
-    return fmt::format(
-        "  {} of 4 sizes stand in no row; the {} corners around them reach {} GFLOP/s, {} GB/s\n"
-        "  compute: {} multiply-adds / {} GFLOP/s = {} us\n"
-        "  memory: {} bytes / {} GB/s = {} us\n"
-        "  time = max(compute, memory) = {} us",
-        result.unmatched, result.corners, result.effective.gflops, result.effective.gb_per_s,
-        result.operations, result.effective.gflops,
-        result.operations / result.effective.gflops / 1e3, result.bytes, result.effective.gb_per_s,
-        result.bytes / result.effective.gb_per_s / 1e3, result.time_us);
-  }
-
  private:
   [[nodiscard]] ProductPrediction predict_product(const Row& row) const {
     constexpr auto at = [](std::string_view name) consteval {

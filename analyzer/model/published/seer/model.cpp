@@ -192,21 +192,6 @@ class SeerModel : public SeerTable {
     });
   }
 
-  [[nodiscard]] std::string explain(const Row& row) const override {
-    if (row.has(at("op"))) return Model::explain(row);
-    const RowPrediction prediction = predict(row);
-    if (!prediction.time_us) return Model::explain(row);
-    std::string text;
-    for (std::size_t i = 0; i < prediction.parts.size(); ++i) {
-      if (const auto* number = std::get_if<double>(&prediction.parts[i])) {
-        text += fmt::format("  {} = {}\n", kParts[i], *number);
-      } else if (const auto* name = std::get_if<std::string>(&prediction.parts[i])) {
-        text += fmt::format("  {} = {}\n", kParts[i], *name);
-      }
-    }
-    return text + fmt::format("  time = {} us", *prediction.time_us);
-  }
-
  private:
   [[nodiscard]] seer::Algorithm algorithm_of(const Row& row) const {
     if (row.has(at("algo"))) {
