@@ -84,7 +84,13 @@ std::string describe_causes(const std::vector<const ComparedTime*>& parts, doubl
                                  change_words(*time, margin),
                                  time->kernels_changed ? "; kernels changed" : ""));
   }
-  if (causes.empty()) return "no layer changed by more than the margin for certain";
+  if (causes.empty()) {
+    std::string text = "no layer changed by more than the margin for certain";
+    if (!parts.empty() && parts.front()->change == Change::kAmbiguous)
+      text +=
+          fmt::format("; undecided: {} {}", name_of(*parts.front()), times_words(*parts.front()));
+    return text;
+  }
   return fmt::format("{}", fmt::join(causes, ". "));
 }
 
