@@ -83,6 +83,7 @@ std::vector<ModelScore> model_scores(const Analysis& analysis) {
       add_to(time);
   }
   std::vector<Kind*> largest_first;
+  largest_first.reserve(kinds.size());
   for (auto& [name, kind] : kinds)
     largest_first.push_back(&kind);
   std::ranges::stable_sort(largest_first, std::greater{}, &Kind::time_us);

@@ -146,7 +146,7 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
   lookup.indices = indices;
   // Cases of a run have no such attribute; its own kernel looks up.
   const bool stand_in = op.find("zipf_alpha") == nullptr;
-  constexpr float kRate = 1e-6F;
+  constexpr float rate = 1e-6F;
   if (pass == "forward") {
     return own_kernel(
         [=](cudaStream_t s) { launch_embedding_forward(s, lookup, weights, bags, element); },
@@ -156,14 +156,14 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
   const auto* gradients = static_cast<const float*>(bags);
   if (pass == "backward_sgd") {
     return own_kernel(
-        [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, kRate); }, stand_in);
+        [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, rate); }, stand_in);
   }
   if (pass != "backward_rowwise_adagrad") throw Skipped(fmt::format("unknown pass {}", pass));
   auto* squares = static_cast<float*>(gpu.take(product({lookup.tables, lookup.rows, 4})));
   check(cudaMemsetAsync(squares, 0, product({lookup.tables, lookup.rows, 4}), gpu.stream()),
         "cudaMemsetAsync");
   return own_kernel(
-      [=](cudaStream_t s) { launch_embedding_adagrad(s, lookup, rows, squares, gradients, kRate); },
+      [=](cudaStream_t s) { launch_embedding_adagrad(s, lookup, rows, squares, gradients, rate); },
       stand_in);
 }
 

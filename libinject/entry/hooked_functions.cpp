@@ -29,6 +29,7 @@ using namespace graphs;
 
 // clang-format takes the lists for one expression.
 // clang-format off
+// NOLINTBEGIN(bugprone-macro-parentheses): members of a list
 #define INLINE_PROF_COUNT(...) +1
 constexpr std::size_t kHookedFunctions =
     0 INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_COUNT) INLINE_PROF_HOOKED_CALLS(INLINE_PROF_COUNT);
@@ -48,6 +49,7 @@ struct Table {
 #undef INLINE_PROF_CALL
   }};
 };
+// NOLINTEND(bugprone-macro-parentheses)
 // clang-format on
 
 // How often a thread yields to the one that builds the table: more than that ever takes.
@@ -98,10 +100,10 @@ int look_for_driver(dl_phdr_info* library, std::size_t, void* data) {
 
 // True if the driver exports `real` as a numbered form of `name`.
 bool is_unknown_form(const char* name, const void* real) noexcept {
-  constexpr std::array kStreams{"", "_ptsz", "_ptds"};
-  constexpr int kMostForms = 9;  // cuCtxCreate has 4
-  for (int form = 2; form <= kMostForms; ++form) {
-    for (const char* const stream : kStreams) {
+  constexpr std::array streams{"", "_ptsz", "_ptds"};
+  constexpr int most_forms = 9;  // cuCtxCreate has 4
+  for (int form = 2; form <= most_forms; ++form) {
+    for (const char* const stream : streams) {
       std::array<char, 96> symbol{};
       std::snprintf(symbol.data(), symbol.size(), "%s_v%d%s", name, form, stream);
       if (sys::find_loaded(sys::kDriverSoname, symbol.data()) == real) return true;

@@ -183,9 +183,9 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
   auto* pair = begin_pair(*armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return ticket;
   if (op != nullptr) {
-    libraries::OpPart& part = libraries::part_on(*op, launch.stream);
-    part.pair_of = hook::PairOf::kArmedEvent;
-    part.pair = pair;
+    libraries::OpPart& of_op = libraries::part_on(*op, launch.stream);
+    of_op.pair_of = hook::PairOf::kArmedEvent;
+    of_op.pair = pair;
     return {};  // ends with the library call
   }
   ticket.kind = Kind::kMeasured;

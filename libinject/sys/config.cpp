@@ -339,8 +339,10 @@ void warn_of_unknown_names(Config& config) {
     const std::string name(text.substr(0, text.find('=')));
     const std::string nearest(base::nearest_word(name, names));
     if (name == nearest) continue;
-    std::string warning = name + ": unknown variable; did you mean " + nearest +
-                          "? prof-run --help-env lists the known ones";
+    std::string warning = name;
+    warning.append(": unknown variable; did you mean ")
+        .append(nearest)
+        .append("? prof-run --help-env lists the known ones");
     say(LogLevel::kWarning, "%s", warning.c_str());
     config.warnings.push_back(std::move(warning));
   }

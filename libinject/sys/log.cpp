@@ -54,7 +54,7 @@ bool has_room() noexcept {
   return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
 }
 
-void write_line(const char* format, va_list& arguments) noexcept {
+[[gnu::format(printf, 1, 0)]] void write_line(const char* format, va_list& arguments) noexcept {
   char line[kLongestLine];
   __builtin_memcpy(line, kLinePrefix.data(), kLinePrefix.size());
   const std::size_t room = sizeof line - kLinePrefix.size() - 1;

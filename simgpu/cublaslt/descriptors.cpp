@@ -54,6 +54,7 @@ constexpr std::array kMatmulFields{
     SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE, MatmulDesc, aux_scale_mode),
     SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, MatmulDesc, d_out_scale),
     SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE, MatmulDesc, d_out_scale_mode),
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer is what is set
     SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR, MatmulDesc, emulation)};
 
 constexpr std::array kPreferenceFields{

@@ -77,7 +77,7 @@ std::string read_until(int pipe, std::chrono::steady_clock::time_point deadline,
 }
 
 // Limits for every program with the library in it (docs/development.md).
-constexpr long kMostLines = 2 * (64 + 1);  // libinject/sys/log.hpp
+constexpr long kMostLines = 2L * (64 + 1);  // libinject/sys/log.hpp
 // With the program and the simulated driver, and this process, from which it was forked.
 constexpr long kMostMib = 96;
 constexpr long kMostCpuSeconds = 40;

@@ -28,6 +28,7 @@ struct Forms {
   }
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of functions and types
 #define FORM(call, ...) forms.expect_success(#call, call(forms.handle, kN, kN, __VA_ARGS__))
 
 // One letter's six functions.
@@ -72,6 +73,8 @@ void letters(Forms& forms) {
     forms.expect_success(#dot_64, dot_64(forms.handle, kSize, m, 1, m, 1, &result));               \
   }
 
+// NOLINTEND(bugprone-macro-parentheses)
+
 void vectors(Forms& forms) {
   VECTORS_OF(S, float, cublasSdot, cublasSdot_64)
   VECTORS_OF(D, double, cublasDdot, cublasDdot_64)
@@ -89,23 +92,23 @@ void types_as_arguments(Forms& forms) {
   const cuComplex complex_one{1, 0}, complex_zero{0, 0};
   void* m = forms.data;
   auto** pointers = static_cast<void**>(forms.data);
-  constexpr auto kBf16 = CUDA_R_16BF;
-  constexpr auto kF32 = CUBLAS_COMPUTE_32F;
-  constexpr auto kAlgo = CUBLAS_GEMM_DEFAULT;
-  FORM(cublasGemmEx, kSize, kSize, kSize, &one, m, kBf16, kSize, m, kBf16, kSize, &zero, m, kBf16,
-       kSize, kF32, kAlgo);
-  FORM(cublasGemmEx_64, s, s, s, &one, m, kBf16, s, m, kBf16, s, &zero, m, kBf16, s, kF32, kAlgo);
-  FORM(cublasGemmStridedBatchedEx, kSize, kSize, kSize, &one, m, kBf16, kSize, 0, m, kBf16, kSize,
-       0, &zero, m, kBf16, kSize, 0, 3, kF32, kAlgo);
-  FORM(cublasGemmStridedBatchedEx_64, s, s, s, &one, m, kBf16, s, 0, m, kBf16, s, 0, &zero, m,
-       kBf16, s, 0, 3, kF32, kAlgo);
-  FORM(cublasGemmBatchedEx, kSize, kSize, kSize, &one, pointers, kBf16, kSize, pointers, kBf16,
-       kSize, &zero, pointers, kBf16, kSize, 3, kF32, kAlgo);
-  FORM(cublasGemmBatchedEx_64, s, s, s, &one, pointers, kBf16, s, pointers, kBf16, s, &zero,
-       pointers, kBf16, s, 3, kF32, kAlgo);
-  FORM(cublasSgemmEx, kSize, kSize, kSize, &one, m, kBf16, kSize, m, kBf16, kSize, &zero, m, kBf16,
+  constexpr auto bf16 = CUDA_R_16BF;
+  constexpr auto f32 = CUBLAS_COMPUTE_32F;
+  constexpr auto algo = CUBLAS_GEMM_DEFAULT;
+  FORM(cublasGemmEx, kSize, kSize, kSize, &one, m, bf16, kSize, m, bf16, kSize, &zero, m, bf16,
+       kSize, f32, algo);
+  FORM(cublasGemmEx_64, s, s, s, &one, m, bf16, s, m, bf16, s, &zero, m, bf16, s, f32, algo);
+  FORM(cublasGemmStridedBatchedEx, kSize, kSize, kSize, &one, m, bf16, kSize, 0, m, bf16, kSize, 0,
+       &zero, m, bf16, kSize, 0, 3, f32, algo);
+  FORM(cublasGemmStridedBatchedEx_64, s, s, s, &one, m, bf16, s, 0, m, bf16, s, 0, &zero, m, bf16,
+       s, 0, 3, f32, algo);
+  FORM(cublasGemmBatchedEx, kSize, kSize, kSize, &one, pointers, bf16, kSize, pointers, bf16, kSize,
+       &zero, pointers, bf16, kSize, 3, f32, algo);
+  FORM(cublasGemmBatchedEx_64, s, s, s, &one, pointers, bf16, s, pointers, bf16, s, &zero, pointers,
+       bf16, s, 3, f32, algo);
+  FORM(cublasSgemmEx, kSize, kSize, kSize, &one, m, bf16, kSize, m, bf16, kSize, &zero, m, bf16,
        kSize);
-  FORM(cublasSgemmEx_64, s, s, s, &one, m, kBf16, s, m, kBf16, s, &zero, m, kBf16, s);
+  FORM(cublasSgemmEx_64, s, s, s, &one, m, bf16, s, m, bf16, s, &zero, m, bf16, s);
   FORM(cublasCgemmEx, kSize, kSize, kSize, &complex_one, m, CUDA_C_32F, kSize, m, CUDA_C_32F, kSize,
        &complex_zero, m, CUDA_C_32F, kSize);
   FORM(cublasCgemmEx_64, s, s, s, &complex_one, m, CUDA_C_32F, s, m, CUDA_C_32F, s, &complex_zero,

@@ -71,7 +71,7 @@ void descriptors() {
   show("set late", cudnnBackendSetAttribute(x.raw(), dims_name, CUDNN_TYPE_INT64, 3, dims));
   show("twice", cudnnBackendFinalize(x.raw()));
 
-  const Descriptor forward = convolution(kForward, kShape);
+  const Descriptor forward = convolution(kDirections[0], kShape);
   print_dims("x", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
   print_dims("w", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
   print_dims("y", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);

@@ -130,8 +130,6 @@ inline constexpr Direction kDirections[]{
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC}};
-inline constexpr const Direction& kForward = kDirections[0];
-inline constexpr const Direction& kBackwardData = kDirections[1];
 
 // `sizes`: images, channels, height, width, whatever lies where.
 inline Descriptor tensor(std::int64_t id, const Integers& sizes, bool is_virtual = false) {
@@ -193,7 +191,7 @@ inline Descriptor pointwise(cudnnPointwiseMode_t mode) {
 
 // The graph of z = relu(convolution of x by w + b); the results between have no memory.
 inline Descriptor fused_graph(cudnnHandle_t handle, const Shape& shape) {
-  const Descriptor forward = convolution(kForward, shape, true);
+  const Descriptor forward = convolution(kDirections[0], shape, true);
   // The same tensor again: a graph knows them by their numbers.
   const Descriptor y = tensor('y', shape.output(), true);
   const Descriptor sum = tensor('s', shape.output(), true);

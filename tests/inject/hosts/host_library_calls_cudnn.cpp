@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
                        .pad = 1,
                        .format = CUDNN_TENSOR_NHWC,
                        .type = CUDNN_DATA_HALF});
-  const Plan plan(handle, convolution(kBackwardData, {.groups = 2}), {'x', 'w', 'y'}, data);
+  const Plan plan(handle, convolution(kDirections[1], {.groups = 2}), {'x', 'w', 'y'}, data);
 #if CUDNN_VERSION >= 91300
   const Plan attention(handle, attention_operation(), {'q', 'k', 'v', 'o'}, data);
 #endif

@@ -151,7 +151,7 @@ struct AtTheEnd {
   ~AtTheEnd() { say("a static object was destroyed\n"); }
 };
 
-const std::vector<Way> ways_to_end = {
+const std::vector<Way> kWaysToEnd = {
     // The process
     {"main returns", [] {}},
     {"exit()", [] { std::exit(7); }},
@@ -401,7 +401,7 @@ void little_address_space() {
   CHECK(cuStreamSynchronize(gpu.stream));
 }
 
-const std::vector<Way> unusual_ways = {
+const std::vector<Way> kUnusualWays = {
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
     {"descriptor 2 is a data file", data_as_descriptor_two},
@@ -441,7 +441,7 @@ extern "C" [[gnu::visibility("default")]] char* getcwd(char*, std::size_t) noexc
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const bool ends = std::string(argv[1]) == "ends";
-  const auto& ways = ends ? ways_to_end : unusual_ways;
+  const auto& ways = ends ? kWaysToEnd : kUnusualWays;
   if (argc > 2) chosen_way = argv[2];
   if (argc > 3) folder = argv[3];
   for (const Way& way : ways) {

@@ -69,6 +69,7 @@ inline std::vector<Recording> read_recordings(const std::filesystem::path& folde
   }
   std::sort(paths.begin(), paths.end());
   std::vector<Recording> result;
+  result.reserve(paths.size());
   for (const auto& path : paths)
     result.push_back(read_recording(path));
   return result;

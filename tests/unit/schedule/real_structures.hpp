@@ -334,10 +334,10 @@ inline std::vector<NamedSequence> sequences() {
   const auto add = [&](std::string name, std::function<Sequence()> make) {
     all.push_back({std::move(name), std::move(make)});
   };
-  const auto add_training = [&](std::string name, Training t) {
+  const auto add_training = [&](const std::string& name, Training t) {
     add("training_" + name, [t] { return training(7, t); });
   };
-  const auto add_decoder = [&](std::string name, Decoder d) {
+  const auto add_decoder = [&](const std::string& name, Decoder d) {
     add("decode_" + name, [d] { return decoder(7, d); });
   };
   add("recorded_llama_eager", [] { return recorded("llama_decode_eager.txt"); });

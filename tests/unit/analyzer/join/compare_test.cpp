@@ -28,6 +28,7 @@ Analysis analysed(read::Profile profile) {
 // 20 samples around `time_us`, `spread` of it to either side.
 std::vector<double> around(double time_us, double spread = 0.01) {
   std::vector<double> samples;
+  samples.reserve(20);
   for (int i = 0; i < 20; ++i)
     samples.push_back(time_us * (1.0 + spread * (i - 9.5) / 9.5));
   return samples;
