@@ -6,7 +6,8 @@
 #
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
 # DATA        a folder with
-#   aiconfigurator_2026_08/{a100,h100,h200,b200}_sxm_{gemm,nccl,custom_allreduce}.csv.gz
+#   aiconfigurator_2026_08/{a100,h100,h200,b200}_sxm_{gemm,nccl,custom_allreduce,context_attention,
+#     generation_attention,encoder_attention,moe,scale_matrix,computescale}.csv.gz
 #     from ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0), columns as published
 #   neusight/{add,relu}_{A100-PCIE-40GB,V100-PCIE-32GB}.csv, linear_A100-PCIE-40GB.csv,
 #     conv_{A100_80GB_PCIe,V100-PCIE-32GB}.csv
@@ -14,7 +15,7 @@
 set -euo pipefail
 
 if [[ $# -ne 2 ]]; then
-  sed -n '2,13p' "$0" | cut -c3- >&2
+  sed -n '2,14p' "$0" | cut -c3- >&2
   exit 2
 fi
 prof_model=$(realpath "$1")
@@ -87,4 +88,25 @@ for gpu in A100_80GB_PCIe:a100-pcie-80gb V100-PCIE-32GB:v100-pcie-32gb; do
   "$prof_model" convert --to conv "$data/neusight/conv_${gpu%%:*}.csv" -o "$work/conv.csv" --force
   "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --seed 1 \
     "$work/conv.csv" -o "$params/conv_${gpu##*:}_f32_forward.json" --force
+done
+
+# Attention, experts and quantisation, each by the source of its kernels.
+fit_sources() {  # MACHINE GPU MODEL TABLE [STEP]
+  local table="$data/aiconfigurator_2026_08/$2_sxm_$4.csv.gz" rows types
+  [[ -f $table ]] || return 0  # not measured on this GPU
+  rm -f "$work/$3".*.csv
+  gzip -dc "$table" | awk -v model="$3" -v step="${5:-}" -v folder="$work" -f scripts/source_tables.awk
+  for rows in "$work/$3".*.csv; do
+    types=${rows#"$work/$3."}
+    "$prof_model" fit --model "$3" --machine "$1" --seed 1 "$rows" \
+      -o "$params/$3_$1_${types%.csv}.json" --force
+  done
+}
+for gpu in a100:a100-sxm4-80gb h100:h100-sxm5-80gb h200:h200-sxm-141gb b200:b200-sxm-180gb; do
+  fit_sources "${gpu##*:}" "${gpu%%:*}" attention_prompts context_attention
+  fit_sources "${gpu##*:}" "${gpu%%:*}" attention_decoding generation_attention
+  fit_sources "${gpu##*:}" "${gpu%%:*}" attention_encoders encoder_attention
+  fit_sources "${gpu##*:}" "${gpu%%:*}" experts moe
+  fit_sources "${gpu##*:}" "${gpu%%:*}" quantise scale_matrix scale
+  fit_sources "${gpu##*:}" "${gpu%%:*}" quantise computescale compute_scale
 done

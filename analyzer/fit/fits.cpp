@@ -1,15 +1,40 @@
 #include "fit/fits.hpp"
 
+#include "model/calibrated/attention/attention.hpp"
+#include "model/calibrated/experts/experts.hpp"
+#include "model/calibrated/quantise/quantise.hpp"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
 
 namespace inline_prof::fit {
 
+namespace {
+
+template <const model::SourceForm& (*Form)()>
+FitEntry source_fit_entry() {
+  return {.model = Form().model,
+          .settings = {},
+          .needs_machine = true,
+          .fit = [](const FitRequest& request) { return fit_by_source(Form(), request); }};
+}
+
+}  // namespace
+
 std::span<const FitEntry> all_fits() {
   static const std::vector<FitEntry> entries{
-      fc_fit_entry(),   seer_fit_entry(),   conv_fit_entry(),
-      gemm_fit_entry(), memory_fit_entry(), collective_fit_entry(),
+      fc_fit_entry(),
+      seer_fit_entry(),
+      conv_fit_entry(),
+      gemm_fit_entry(),
+      memory_fit_entry(),
+      collective_fit_entry(),
+      source_fit_entry<model::attention_prompts_form>(),
+      source_fit_entry<model::attention_encoders_form>(),
+      source_fit_entry<model::attention_decoding_form>(),
+      source_fit_entry<model::experts_form>(),
+      source_fit_entry<model::quantise_form>(),
   };
   return entries;
 }

@@ -14,6 +14,10 @@
 #include <string_view>
 #include <vector>
 
+namespace inline_prof::model {
+struct SourceForm;
+}
+
 namespace inline_prof::fit {
 
 struct FitRequest {
@@ -50,6 +54,8 @@ struct FitEntry {
 [[nodiscard]] FitEntry gemm_fit_entry();
 [[nodiscard]] FitEntry memory_fit_entry();
 [[nodiscard]] FitEntry collective_fit_entry();
+// Fits each group of the rows by itself.
+[[nodiscard]] FitResult fit_by_source(const model::SourceForm& form, const FitRequest& request);
 [[nodiscard]] std::span<const FitEntry> all_fits();
 
 // Throws std::invalid_argument with the names there are.

@@ -1,10 +1,13 @@
 #include "model/registry.hpp"
 
+#include "model/calibrated/attention/attention.hpp"
 #include "model/calibrated/collective/collective.hpp"
 #include "model/calibrated/conv/conv.hpp"
 #include "model/calibrated/embedding/embedding.hpp"
+#include "model/calibrated/experts/experts.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/calibrated/memory/memory.hpp"
+#include "model/calibrated/quantise/quantise.hpp"
 #include "model/published/models.hpp"
 #include "model/roofline.hpp"
 
@@ -36,6 +39,11 @@ std::span<const ModelEntry> all_models() {
       gemm_entry(),
       memory_entry(),
       embedding_entry(),
+      source_model_entry<attention_prompts_form>(),
+      source_model_entry<attention_encoders_form>(),
+      source_model_entry<attention_decoding_form>(),
+      source_model_entry<experts_form>(),
+      source_model_entry<quantise_form>(),
       roofline_gemm_entry(),
       roofline_cast_entry(),
       roofline_linear_entry(),

@@ -92,5 +92,25 @@ TEST(PredictEmbedding, MoreReuseIsNeverSlower) {
   }
 }
 
+// Sizes and medians of FBGEMM's kernels in tests/data/real_traces: offsets, indices, weights and
+// rows of the call, and the gradient's width.
+TEST(PredictEmbedding, IsNearFbgemmInTwoTraces) {
+  struct Bags {
+    const char* machine;
+    double batch, tables, rows, bag, dim, forward_us, backward_us;
+  };
+  for (const Bags& bags : {Bags{"a100-sxm4-40gb", 8192, 122, 745, 15.8, 82.4, 2540, 7300},
+                           Bags{"v100-sxm2-16gb", 2048, 485, 746, 15.5, 82.4, 4500, 11800}}) {
+    EmbeddingShape shape{
+        bags.batch, bags.tables, bags.rows, bags.bag, bags.dim, 4, EmbeddingPass::kForward, {}};
+    const read::Machine gpu = choose_machine(bags.machine, builtin_machines());
+    const auto indices = IndexDistribution::zipf(bags.rows, 0);
+    EXPECT_NEAR(predict_embedding(shape, indices, gpu).time_us / bags.forward_us, 1, 0.2);
+    shape.pass = EmbeddingPass::kBackwardRowwiseAdagrad;
+    const auto backward = predict_embedding(shape, indices, gpu);
+    EXPECT_NEAR((backward.time_us - backward.sort_us) / bags.backward_us, 1, 0.2);
+  }
+}
+
 }  // namespace
 }  // namespace inline_prof::model

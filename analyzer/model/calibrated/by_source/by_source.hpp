@@ -1,0 +1,124 @@
+// Calibrated models of operations that several libraries have kernels for: attention, mixtures of
+// experts, quantisation.  A parameter file holds a group of parameters for each source of kernels
+// and each set of number types; where nothing tells the source, all of them answer, and the
+// interval covers how far they differ (README.md beside this file).
+#pragma once
+
+#include "model/calibrated/analytic.hpp"
+#include "model/calibrated/calibration.hpp"
+#include "model/model.hpp"
+
+#include <Eigen/Core>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read {
+struct Parameters;
+}
+
+namespace inline_prof::model {
+
+// The numbers of one row, in the order of SourceForm::inputs behind its texts; all > 0.
+using Sizes = std::vector<double>;
+
+struct SourceTime {
+  double time_us = 0;
+  std::string_view bound;
+};
+
+// An operation in the words of a form.
+struct SourceQuery {
+  std::string types;  // as in the names of groups: "bf16 bf16"
+  std::function<bool(std::string_view source)>
+      may_be;  // by the kernel's name; empty: nothing tells
+  Sizes sizes;
+  double work = 1;  // times that of a measured operation, 2.5 for a backward pass
+};
+
+// Describes kernels of one kind, and how their time follows.  A source works in one of `variants`
+// ways; the fit takes the one that is nearest.
+struct SourceForm {
+  std::string_view model;
+  std::string_view summary;
+  std::span<const Column> inputs;  // "source", the number types, then the sizes
+  std::size_t texts = 2;           // how many of them are words: they name the group
+  std::size_t derived = 0;         // numbers that complete() puts behind the sizes
+  std::span<const ParameterSpec> specs;
+  std::size_t variants = 1;
+  // Puts what follows from the others in the place of sizes that a row does not have, which are 0.
+  void (*complete)(Sizes& sizes) = nullptr;
+  SourceTime (*time)(const Sizes& sizes, const read::Machine& machine,
+                     std::span<const double> values, std::size_t variant) = nullptr;
+  Eigen::VectorXd (*features)(const Sizes& sizes) = nullptr;
+  std::vector<std::size_t> fold_sizes = {};  // by which whole groups of rows are held out
+  OpKind kind = OpKind::kOperator;
+  // Empty where the operation is none of the form's, or no source has such a kernel.
+  std::optional<SourceQuery> (*query)(const Operation& operation) = nullptr;
+};
+
+// The member of a parameter file that holds the groups, by "SOURCE TYPE...".
+inline constexpr const char* kSourceGroups = "groups";
+inline constexpr const char* kSourceVariant = "variant";
+
+class BySource {
+ public:
+  struct Answer {
+    Calibration::Estimate estimate;
+    std::string_view bound;
+    double analytic_us = 0;
+    std::size_t sources = 0;  // that answered
+    double weight = 0;        // among them: the rows that were fitted
+  };
+
+  // Throws read::InputError.
+  BySource(const SourceForm& form, const read::Parameters& parameters,
+           const read::Machine& machine);
+
+  // Asks one group, by its whole name.  Empty if there is none.
+  [[nodiscard]] std::optional<Answer> of_group(std::string_view group, const Sizes& sizes) const;
+  // Asks all sources that may be meant.
+  [[nodiscard]] std::optional<Answer> of_query(const SourceQuery& query) const;
+  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
+  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
+
+ private:
+  struct Group {
+    std::vector<double> values;
+    std::size_t variant = 0;
+    double rows = 0;
+    Calibration calibration;
+  };
+  [[nodiscard]] Answer answer(const Group& group, const Sizes& sizes) const;
+
+  const SourceForm* form_;
+  read::Machine machine_;
+  std::string trained_machine_;
+  bool is_transfer_ = false;
+  std::map<std::string, Group, std::less<>> groups_;
+};
+
+[[nodiscard]] std::unique_ptr<Model> make_by_source(const SourceForm& form,
+                                                    const ModelOptions& options);
+// A set holds the groups of the same number types.
+[[nodiscard]] std::vector<ParameterKey> source_keys(const SourceForm& form,
+                                                    const Operation& operation);
+[[nodiscard]] ModelEntry by_source_entry(const SourceForm& form);
+
+// Returns the entry of the registry for a form.
+template <const SourceForm& (*Form)()>
+[[nodiscard]] ModelEntry source_model_entry() {
+  ModelEntry entry = by_source_entry(Form());
+  entry.make = [](const ModelOptions& options) { return make_by_source(Form(), options); };
+  entry.parameter_keys = [](const Operation& operation) { return source_keys(Form(), operation); };
+  return entry;
+}
+
+}  // namespace inline_prof::model

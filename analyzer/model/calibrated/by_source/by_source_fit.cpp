@@ -1,0 +1,143 @@
+#include "fit/calibrated_fit.hpp"
+#include "fit/measured_rows.hpp"
+#include "model/calibrated/by_source/by_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace inline_prof::fit {
+namespace {
+
+using Eigen::Index;
+using model::SourceForm;
+
+constexpr Index kFoldsOfASize = 4;
+// Fewer rows say nothing about the form's parameters.
+constexpr std::size_t kLeastRows = 40;
+// A file has a dozen groups: enough points for what the form leaves, a few scores for the interval.
+constexpr Index kMostGroupPoints = 120, kRowsOfAPoint = 4, kLeastGroupPoints = 16;
+constexpr std::size_t kMostGroupScores = 99;
+
+struct Group {
+  std::vector<model::Sizes> sizes;
+  std::vector<double> log_measured;
+};
+
+std::map<std::string, Group> groups_of(const SourceForm& form, const MeasuredRows& rows) {
+  std::map<std::string, Group> groups;
+  for (const MeasuredRow& row : rows) {
+    std::string name;
+    for (std::size_t i = 0; i < form.texts; ++i)
+      if (!row.texts[i].empty()) name += (name.empty() ? "" : " ") + row.texts[i];
+    model::Sizes sizes;
+    for (std::size_t i = form.texts; i < form.inputs.size(); ++i)
+      sizes.push_back(std::isfinite(row.numbers[i]) ? row.numbers[i] : 0);
+    if (form.complete != nullptr) form.complete(sizes);
+    Group& group = groups[name];
+    group.sizes.push_back(std::move(sizes));
+    group.log_measured.push_back(std::log(row.time_us));
+  }
+  return groups;
+}
+
+CalibratedProblem problem_of(const SourceForm& form, const read::Machine& machine,
+                             const Group& group, std::size_t variant) {
+  CalibratedProblem problem;
+  problem.specs.assign(form.specs.begin(), form.specs.end());
+  problem.restarts = 0;
+  const auto count = static_cast<Index>(group.sizes.size());
+  problem.most_points = std::clamp(count / kRowsOfAPoint, kLeastGroupPoints, kMostGroupPoints);
+  problem.log_measured = Eigen::Map<const Eigen::VectorXd>(group.log_measured.data(), count);
+  problem.points = group.sizes;
+  problem.features.resize(count, form.features(group.sizes.front()).size());
+  for (Index i = 0; i < count; ++i)
+    problem.features.row(i) = form.features(group.sizes[static_cast<std::size_t>(i)]).transpose();
+  for (const std::size_t size : form.fold_sizes) {
+    Eigen::VectorXd keys(count);
+    for (Index i = 0; i < count; ++i)
+      keys[i] = group.sizes[static_cast<std::size_t>(i)][size];
+    for (auto& fold : folds_by_key(keys, kFoldsOfASize))
+      problem.folds.push_back(std::move(fold));
+  }
+  problem.log_times = [&form, &machine, &group, variant](std::span<const double> values) {
+    Eigen::VectorXd log_times(static_cast<Index>(group.sizes.size()));
+    for (std::size_t i = 0; i < group.sizes.size(); ++i)
+      log_times[static_cast<Index>(i)] =
+          std::log(form.time(group.sizes[i], machine, values, variant).time_us);
+    return log_times;
+  };
+  return problem;
+}
+
+double cost_of(const CalibratedProblem& problem) {
+  std::vector<Index> rows(problem.points.size());
+  std::iota(rows.begin(), rows.end(), Index{0});
+  return AnalyticFit(problem.specs, problem.log_measured, problem.log_times, {}, std::nullopt)
+      .fit(problem.restarts, rows)
+      .cost;
+}
+
+// Returns one group as a member of the file.
+nlohmann::json fit_group(const SourceForm& form, const std::string& name, const Group& group,
+                         const FitRequest& request, std::string& summary) {
+  CalibratedProblem best = problem_of(form, *request.machine, group, 0);
+  std::size_t variant = 0;
+  double least = form.variants == 1 ? 0 : cost_of(best);
+  for (std::size_t other = 1; other < form.variants; ++other) {
+    CalibratedProblem problem = problem_of(form, *request.machine, group, other);
+    const double cost = cost_of(problem);
+    if (cost >= least) continue;
+    least = cost;
+    variant = other;
+    best = std::move(problem);
+  }
+  read::Parameters own;
+  own.model = form.model;
+  summary += fmt::format("{}, way {}: {}", name, variant, fit_calibrated(best, request, own));
+  std::vector<double> scores = model::read_conformal(own).scores().at(model::ConformalTable::kAll);
+  if (scores.size() > kMostGroupScores) {
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < kMostGroupScores; ++i)
+      kept.push_back(scores[i * (scores.size() - 1) / (kMostGroupScores - 1)]);
+    scores = std::move(kept);
+  }
+  return {{"parameters", own.parameters},
+          {"residual", own.residual},
+          {"conformal", model::conformal_json(model::ConformalTable(
+                            {{model::ConformalTable::kAll, std::move(scores)}}))},
+          {model::kSourceVariant, variant},
+          {"rows", group.sizes.size()}};
+}
+
+}  // namespace
+
+FitResult fit_by_source(const SourceForm& form, const FitRequest& request) {
+  const MeasuredRows rows(request, form.inputs);
+  FitRequest own_request = request;
+  own_request.tables.clear();
+  read::Parameters parameters;
+  parameters.model = form.model;
+  parameters.machine = request.machine->id;
+  FitResult result;
+  nlohmann::json groups = nlohmann::json::object();
+  for (const auto& [name, group] : groups_of(form, rows)) {
+    if (group.sizes.size() < kLeastRows) {
+      result.summary += fmt::format("{}: {} rows are too few\n", name, group.sizes.size());
+      continue;
+    }
+    groups[name] = fit_group(form, name, group, own_request, result.summary);
+    parameters.trained_rows += static_cast<std::int64_t>(group.sizes.size());
+  }
+  if (groups.empty()) rows.require(std::numeric_limits<std::size_t>::max(), "a fit");
+  parameters.parameters[model::kSourceGroups] = std::move(groups);
+  result.file_text = read::parameters_text(parameters);
+  return result;
+}
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,228 @@
+#include "model/calibrated/experts/experts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kMost = 1e9;
+constexpr double kMostExperts = 65536;
+constexpr std::size_t kTexts = 2;
+constexpr std::array<Column, kTexts + 8> kInputs{{
+    {"source", "", ColumnKind::kText, 0, 0, false, "of the kernels; absent: all that are known"},
+    {"type", "", ColumnKind::kText, 0, 0, true, "of weights and products: bf16, fp8_block, ..."},
+    {"tokens", "", ColumnKind::kInteger, 1, kMost, true, "of all GPUs that share the experts"},
+    {"hidden", "", ColumnKind::kInteger, 1, kMost, true, "numbers of a token"},
+    {"inter", "", ColumnKind::kInteger, 1, kMost, true, "between the products, of this GPU"},
+    {"topk", "", ColumnKind::kInteger, 1, kMostExperts, true, "experts of a token"},
+    {"experts", "", ColumnKind::kInteger, 1, kMostExperts, true, "of all GPUs"},
+    {"ranks", "", ColumnKind::kInteger, 1, kMostExperts, false, "GPUs that share the experts; 1"},
+    {"matrices", "", ColumnKind::kInteger, 1, 3, false, "of an expert: 3 with a gate, 2; 1: alone"},
+    {"power", "", ColumnKind::kNumber, 0, 10, false, "of the law of loads; 0: balanced"},
+}};
+enum Size : std::size_t {
+  kTokens,
+  kHidden,
+  kInter,
+  kTopK,
+  kExperts,
+  kRanks,
+  kMatrices,
+  kPower,
+  kActive,
+  kRows,
+  kTiles,
+  kTile,
+  kSizes
+};
+
+constexpr double kBalanced = 1e-3;  // a size is greater than 0
+
+void complete(Sizes& sizes) {
+  if (!(sizes[kRanks] > 0)) sizes[kRanks] = 1;
+  if (!(sizes[kMatrices] > 0)) sizes[kMatrices] = 3;
+  sizes[kPower] = std::max(sizes[kPower], kBalanced);
+  const ExpertLoads loads =
+      expert_loads(sizes[kTokens], sizes[kTopK], sizes[kExperts], sizes[kRanks],
+                   sizes[kPower] > kBalanced ? sizes[kPower] : 0);
+  sizes.resize(kSizes);
+  sizes[kActive] = loads.active;
+  sizes[kRows] = loads.rows;
+  sizes[kTiles] = loads.tiles;
+  sizes[kTile] = loads.tile;
+}
+
+enum Parameter : std::size_t {
+  kLaunch,
+  kWeights,
+  kEfficiency,
+  kMoves,
+  kTokenCost,
+  kExpertCost,
+  kChain,
+  kOverlap,
+  kSmallTiles
+};
+constexpr double kWeight = 0.02, kLow = 0.03, kHigh = 33;
+constexpr std::array<ParameterSpec, 9> kParameters{{
+    {"launch_us", 20, kWeight, kLow, kHigh, "of all kernels of the layer"},
+    {"weight_share", 1, kWeight, kLow, kHigh, "of the bandwidth, as if a weight had two bytes"},
+    {"efficiency", 0.6, kWeight, kLow, kHigh, "of the peak of 16-bit numbers"},
+    {"move_share", 0.4, kWeight, kLow, kHigh, "of the bandwidth, for rows between the products"},
+    {"token_us", 0.1, kWeight, kLow, kHigh, "to route 10,000 choices of an expert"},
+    {"expert_us", 0.5, kWeight, kLow, kHigh, "for 100 experts"},
+    {"chain_us", 1, kWeight, kLow, kHigh, "a block's walk along 4096 numbers"},
+    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of weights, products and walks"},
+    {"small_tiles", 8, kWeight, kLow, kHigh, "rows that a tile costs beside its own"},
+}};
+
+SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
+                std::size_t /*variant*/) {
+  constexpr double tile_columns = 128, walk = 4096, bytes = 2;
+  const double units = static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1));
+  const double bytes_per_us = machine.memory_gb_per_s * 1e3;
+  const auto peak = machine.peak_tflops.find("f16");
+  const double flops_per_us = (peak == machine.peak_tflops.end() ? 100 : peak->second) * 1e6;
+  const double hidden = sizes[kHidden], inter = sizes[kInter], matrices = sizes[kMatrices];
+  const double weights = matrices * hidden * inter;
+  const double weights_us = sizes[kActive] * weights * bytes / bytes_per_us / values[kWeights];
+  const double compute_us = 2 * sizes[kTiles] * (sizes[kTile] + values[kSmallTiles]) * weights /
+                            flops_per_us / values[kEfficiency];
+  const auto walk_us = [&](double along, double columns) {
+    const double blocks = sizes[kTiles] * std::ceil(columns / tile_columns) / units;
+    return values[kChain] * along / walk * power_sum(4, blocks, 1, 0);
+  };
+  const double into = std::max(1.0, matrices - 1);  // matrices of the first product
+  double chain_us = walk_us(hidden, inter * into);
+  if (matrices > 1) chain_us += walk_us(inter, hidden);
+  const double moved =
+      bytes * (sizes[kRows] * (2 * hidden + matrices * inter) + 2 * sizes[kTokens] * hidden);
+  const double moves_us = moved / bytes_per_us / values[kMoves];
+  const double launch_us = values[kLaunch] +
+                           values[kTokenCost] * sizes[kTokens] * sizes[kTopK] / 1e4 +
+                           values[kExpertCost] * sizes[kExperts] / 100;
+  const double work_us = power_sum(values[kOverlap], weights_us, compute_us, chain_us) + moves_us;
+  return {launch_us + work_us, launch_us > work_us                             ? "launch"
+                               : compute_us > std::max({weights_us, moves_us}) ? "compute"
+                                                                               : "memory"};
+}
+
+Eigen::VectorXd features(const Sizes& sizes) {
+  Eigen::VectorXd features(7);
+  features << std::log2(sizes[kRows] / sizes[kActive]), std::log2(sizes[kActive]),
+      2 * std::log2(sizes[kHidden]), std::log2(sizes[kInter]), std::log2(sizes[kTokens]),
+      2 * sizes[kPower], std::log2(sizes[kExperts]);
+  return features;
+}
+
+// A grouped product of a program: one matrix for each group, rows shared out evenly.
+std::optional<SourceQuery> query(const Operation& operation) {
+  const read::Op& op = operation.op;
+  const auto size = [&](std::string_view name) {
+    return static_cast<double>(std::max<std::int64_t>(0, op.get<std::int64_t>(name).value_or(0)));
+  };
+  const auto a_type = op.get<std::string>("a_type"), b_type = op.get<std::string>("b_type");
+  SourceQuery query;
+  query.sizes = {size("m_total"), size("k"), size("n"), 1, size("groups"), 1, 1, 0};
+  if (!a_type || !b_type ||
+      std::any_of(query.sizes.begin(), query.sizes.begin() + 5,
+                  [](double each) { return !(each > 0); }) ||
+      query.sizes[kExperts] > kMostExperts)
+    return std::nullopt;
+  complete(query.sizes);
+  const bool is_16_bit = *b_type == "bf16" || *b_type == "f16";
+  query.types = is_16_bit ? "bf16" : *b_type == "f4e2m1" ? "nvfp4" : "fp8_block";
+  return query;
+}
+
+}  // namespace
+
+// The generator of AIConfigurator's benchmarks (ai-dynamo/aiconfigurator, collector/helper.py,
+// power_law_logits_v3, Apache-2.0): loads of experts are samples of a power law between 1 and 0.8
+// of the tokens, or 0.01 and 2 where there are fewer choices than experts, scaled to the choices;
+// the GPU whose experts have most is timed.  Here the samples are the law's quantiles, and the GPU
+// is the usual one of several random ways to share the experts out.
+ExpertLoads expert_loads(double tokens, double chosen, double experts, double ranks, double power) {
+  const auto count = static_cast<std::size_t>(std::max(1.0, experts));
+  const auto own = static_cast<std::size_t>(std::max(1.0, std::floor(experts / ranks)));
+  const double choices = tokens * chosen;
+  std::vector<double> loads;
+  if (power > 0) {
+    const bool many = choices > experts;
+    const double least = many ? 1 : 0.01, most = many ? std::max(1.0, 0.8 * tokens) : 2;
+    std::vector<double> all(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+      const double low = std::pow(least, 1 - power), high = std::pow(most, 1 - power);
+      all[i] = power == 1 ? least * std::pow(most / least, share)
+                          : std::pow(low + (high - low) * share, 1 / (1 - power));
+    }
+    const double sum = std::accumulate(all.begin(), all.end(), 0.0);
+    constexpr std::size_t ways = 9;
+    std::vector<std::pair<double, std::vector<double>>> fullest;
+    std::mt19937_64 random(1);  // the same loads each time
+    for (std::size_t way = 0; way < (own == count ? 1 : ways); ++way) {
+      for (std::size_t i = count - 1; i > 0; --i)
+        std::swap(all[i], all[random() % (i + 1)]);
+      std::pair<double, std::vector<double>> best;
+      for (std::size_t first = 0; first + own <= count; first += own) {
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto end = begin + static_cast<std::ptrdiff_t>(own);
+        const double load = std::accumulate(begin, end, 0.0);
+        if (load > best.first) best = {load, {begin, end}};
+      }
+      fullest.push_back(std::move(best));
+    }
+    std::sort(fullest.begin(), fullest.end());
+    for (const double load : fullest[fullest.size() / 2].second)
+      loads.push_back(std::min(tokens, std::round(load / sum * choices)));
+  } else {
+    // As even as whole rows allow.
+    const double mine = std::max(1.0, choices * static_cast<double>(own) / experts);
+    const double active = std::min(static_cast<double>(own), std::round(mine));
+    loads.assign(static_cast<std::size_t>(active), mine / active);
+  }
+  ExpertLoads result;
+  for (const double load : loads) {
+    if (load <= 0) continue;
+    result.active += 1;
+    result.rows += load;
+  }
+  if (result.active == 0) {
+    result.active = result.rows = 1;
+    loads.assign(1, 1);
+  }
+  // Kernels choose tiles by the mean load.
+  const double mean = result.rows / result.active;
+  result.tile = std::clamp(std::exp2(std::ceil(std::log2(mean))), 16.0, 128.0);
+  for (const double load : loads)
+    result.tiles += std::ceil(std::max(0.0, load) / result.tile);
+  return result;
+}
+
+const SourceForm& experts_form() {
+  static const SourceForm form{
+      .model = "experts",
+      .summary = "mixtures of experts and grouped products: tiles of each expert's rows; fitted",
+      .inputs = kInputs,
+      .texts = kTexts,
+      .derived = kSizes - (kInputs.size() - kTexts),
+      .specs = kParameters,
+      .variants = 1,
+      .complete = complete,
+      .time = time,
+      .features = features,
+      .fold_sizes = {kTokens, kHidden, kInter},
+      .kind = OpKind::kGroupedGemm,
+      .query = query};
+  return form;
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,95 @@
+#include "model/calibrated/quantise/quantise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr std::size_t kTexts = 2;
+constexpr std::array<Column, kTexts + 2> kInputs{{
+    {"source", "", ColumnKind::kText, 0, 0, false, "of the kernels; absent: all that are known"},
+    {"step", "", ColumnKind::kText, 0, 0, true, "scale: by a known scale; compute_scale: find it"},
+    {"rows", "", ColumnKind::kInteger, 1, 1e9, true, "tokens"},
+    {"cols", "", ColumnKind::kInteger, 1, 1e9, true, "numbers of a token"},
+}};
+enum Size : std::size_t { kRows, kCols };
+
+enum Parameter : std::size_t {
+  kLaunch,
+  kShare,
+  kL2Gain,
+  kL2Share,
+  kOverlap,
+  kRowCost,
+  kElementCost,
+  kLongRow
+};
+constexpr double kWeight = 0.02, kLow = 0.03, kHigh = 33;
+constexpr std::array<ParameterSpec, 8> kParameters{{
+    {"launch_us", 1.5, kWeight, kLow, kHigh, "least time"},
+    {"memory_share", 0.85, kWeight, kLow, kHigh, "of the data sheet's bandwidth, 3 bytes a number"},
+    {"l2_gain", 2, kWeight, kLow, kHigh, "how much faster L2 is than the memory"},
+    {"l2_share", 0.7, kWeight, kLow, kHigh, "of L2 up to which data are found there"},
+    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of launch and movement"},
+    {"row_us", 0.05, kWeight, kLow, kHigh, "for 10 rows of a multiprocessor"},
+    {"element_us", 0.01, kWeight, kLow, kHigh, "for 1000 numbers of a multiprocessor"},
+    {"long_row_us", 0.1, kWeight, kLow, kHigh, "for a row of 10,000 numbers"},
+}};
+
+SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
+                std::size_t /*variant*/) {
+  constexpr double bytes_of_a_number = 3, default_l2_mb = 40, turn = 3;
+  const auto units = static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1));
+  const double numbers = sizes[kRows] * sizes[kCols], bytes = bytes_of_a_number * numbers;
+  const double l2_bytes = machine.l2_mb.value_or(default_l2_mb) * 1e6;
+  const double in_memory = 1 / (1 + std::pow(values[kL2Share] * l2_bytes / bytes, turn));
+  const double move_us = bytes / (machine.memory_gb_per_s * 1e3) / values[kShare] *
+                             (in_memory + (1 - in_memory) / values[kL2Gain]) +
+                         values[kRowCost] * sizes[kRows] / units / 10;
+  const double start_us = values[kLaunch] + values[kElementCost] * numbers / units / 1e3 +
+                          values[kLongRow] * sizes[kCols] / 1e4;
+  return {power_sum(values[kOverlap], start_us, move_us, 0),
+          move_us > start_us ? "memory" : "launch"};
+}
+
+Eigen::VectorXd features(const Sizes& sizes) {
+  return Eigen::Vector2d(std::log2(sizes[kRows]), std::log2(sizes[kCols]));
+}
+
+// A cast to 8 bits, whose scale another kernel has found.
+std::optional<SourceQuery> query(const Operation& operation) {
+  const read::Op& op = operation.op;
+  const auto rows = op.get<std::int64_t>("rows"), cols = op.get<std::int64_t>("cols");
+  const auto recipe = op.get<std::string>("recipe");
+  if (!rows || !cols || *rows < 1 || *cols < 1 || (recipe != "tensorwise" && recipe != "rowwise"))
+    return std::nullopt;
+  SourceQuery query;
+  query.types = "scale";
+  query.sizes = {static_cast<double>(*rows), static_cast<double>(*cols)};
+  return query;
+}
+
+}  // namespace
+
+const SourceForm& quantise_form() {
+  static const SourceForm form{
+      .model = "quantise",
+      .summary = "8-bit numbers and their scales out of 16-bit ones: fitted, by source",
+      .inputs = kInputs,
+      .texts = kTexts,
+      .derived = 0,
+      .specs = kParameters,
+      .variants = 1,
+      .complete = nullptr,
+      .time = time,
+      .features = features,
+      .fold_sizes = {kRows, kCols},
+      .kind = OpKind::kCast,
+      .query = query};
+  return form;
+}
+
+}  // namespace inline_prof::model
