@@ -10,6 +10,7 @@
 #include "read/layers.hpp"
 #include "read/profile_format.hpp"
 #include "read/read_profile.hpp"
+#include "read/task_graph_tree.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -43,11 +44,12 @@ std::string text_of(const model::Part& value) {
   return {};
 }
 
-// Returns null for a table.
+// Returns null for a table, and for an iteration's tasks, which are no run.
 const read::ProfileFormat* format_of(const std::filesystem::path& file) {
   std::string text = read::read_text(file);
   if (read::is_gzip(text)) text = read::gunzip(text, file.string(), read::kMaxFileBytes);
   const std::string_view beginning = std::string_view(text).substr(0, read::kBeginning);
+  if (beginning.find(read::kTaskGraphSchema) != std::string_view::npos) return nullptr;
   const auto formats = read::profile_formats();
   const auto found = std::ranges::find_if(
       formats, [&](const read::ProfileFormat& format) { return format.recognises(beginning); });
