@@ -140,7 +140,7 @@ class Estimates(unittest.TestCase):
         self.assertRegex(table, r" 134\.22 ")
         self.assertEqual(table, self.report(document, "--verbose"))
         for width in (80, 160):
-            lines = self.report(document, "--width", str(width)).splitlines()
+            lines = self.report(document, "--verbose", "--width", str(width)).splitlines()
             head = next(line for line in lines if "vendor's estimate" in line)
             row = next(line for line in lines if " 134.22 " in line)
             self.assertEqual(head.index("vendor's estimate") + len("vendor's estimate"),
