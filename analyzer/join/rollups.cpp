@@ -85,6 +85,7 @@ enum class CauseKind : std::uint8_t {
   kCasts,
   kCopies,
   kAttention,
+  kRanks,
   kSlower,
   kRemedy,
   kAboveBound,
@@ -94,11 +95,13 @@ struct CauseWords {
   std::string_view name;
   std::string_view advice;
 };
-constexpr std::array<CauseWords, 7> kCauseWords{
+constexpr std::array<CauseWords, 8> kCauseWords{
     {{"unfused optimizer", "use a fused one (PyTorch: fused=True)"},
      {"dtype casts", "keep tensors in one type, or let torch.compile fuse the casts"},
      {"copies", "keep tensors contiguous, or let torch.compile fuse the copies"},
      {"attention of single products", "use scaled_dot_product_attention"},
+     {"collectives that take longer than their transfer",
+      "other ranks come later, or the links are shared; prof-analyze ranks says which comes last"},
      {"slower than predicted", "look at the largest"},
      {"unfused operators", ""},  // each remedy is a cause of its own
      {"far above the bound", "fuse them with their neighbours (torch.compile)"}}};
@@ -177,14 +180,21 @@ class CauseFinder {
       return count(CauseKind::kCopies, "", row, time_us);
     if (attention_.contains(row.layer) && first.op_kind.str() != op_kind_name(OpKind::kGemm))
       return count(CauseKind::kAttention, "", row, time_us);
+    const bool is_far_above_bound =
+        is_bound(row) && row.verdict == Verdict::kAboveBound && *row.ratio >= kFarAboveBound;
+    // The time of a collective holds the waiting for the ranks that come later.
+    if (first.op_kind.str() == op_kind_name(OpKind::kCollective)) {
+      if (row.verdict == Verdict::kSlower || is_far_above_bound)
+        count(CauseKind::kRanks, "", row, time_us - predicted_us);
+      return;
+    }
     if (row.verdict == Verdict::kSlower)
       return count(CauseKind::kSlower, "", row, time_us - predicted_us);
     if (!first.remedy.empty() && first.attainable_us && first.corrected_us &&
         *first.attainable_us < (1 - kLeastGainOfRow) * *first.corrected_us)
       return count(CauseKind::kRemedy, first.remedy.str(), row,
                    time_us * (1 - *first.attainable_us / *first.corrected_us));
-    if (is_bound(row) && row.verdict == Verdict::kAboveBound && *row.ratio >= kFarAboveBound)
-      count(CauseKind::kAboveBound, "", row, time_us - predicted_us);
+    if (is_far_above_bound) count(CauseKind::kAboveBound, "", row, time_us - predicted_us);
   }
 
   [[nodiscard]] bool is_of_unfused_optimizer(const MergedRow& row) const {

@@ -1,6 +1,7 @@
 #include "join/rollups.hpp"
 
 #include "join/join.hpp"
+#include "model/machines.hpp"
 #include "profile_builder.hpp"
 
 #include <gmock/gmock.h>
@@ -98,6 +99,26 @@ TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
                                  .samples_us({14})},
                             100));
   EXPECT_THAT(names_of(of_fused), testing::IsEmpty());
+}
+
+TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
+  JoinOptions options;
+  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.event_bias.kind = BiasSetting::Kind::kOff;
+  const read::Op all_reduce{.kind = "collective",
+                            .source = "nccl:all_reduce",
+                            .attributes = {{"op", std::string("all_reduce")},
+                                           {"type", std::string("f16")},
+                                           {"bytes", std::int64_t{1} << 25},
+                                           {"ranks", std::int64_t{2}}}};
+  const Analysis analysis = join_profiles(
+      {profile_of(
+          {EventBuilder("all_reduce", 0, 1).samples_us(std::vector<double>(7, 900)).op(all_reduce)},
+          1000)},
+      {}, options);
+  const auto causes = find_causes(analysis);
+  ASSERT_THAT(names_of(causes), ElementsAre("collectives that take longer than their transfer"));
+  EXPECT_NEAR(causes[0].gain_us, 900 - *analysis.merged[0].predicted_us, 1e-6);
 }
 
 // 4 MB at the data sheet's 200 GB/s take 20 us, and at what is reached 40.
