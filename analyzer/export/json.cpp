@@ -290,6 +290,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["calibrated"]["predicted_ci90_us"] =
       analysis.calibrated.rows > 0 ? or_null(std::optional(analysis.calibrated.ci90_us)) : Json();
   json["bounds"] = kernel_sum_json(analysis.bounds);
+  json["collectives"] = kernel_sum_json(analysis.collectives);
   json["uncorrected"] = Json::object();
   add_errors(json["uncorrected"], analysis.uncorrected_errors);
   json["vendor"] = vendor_json(analysis);

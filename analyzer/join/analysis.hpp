@@ -37,6 +37,9 @@ struct PredictionErrors {
   std::optional<Errors> errors;
   KernelSum calibrated;  // the rows whose prediction has an interval
   KernelSum bounds;      // the others: less time than this they cannot take; without an interval
+  // Collectives of which it is not known how long they waited for other ranks: in neither of both,
+  // since only their transfer is predicted.  Without an interval.
+  KernelSum collectives;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
   std::string vendor;                        // who made the estimates; empty: none
   std::optional<Errors> vendor_errors;       // of them, and ours on the same rows

@@ -7,6 +7,8 @@
 #include "join/readable.hpp"
 #include "read/input_error.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -116,19 +118,22 @@ void add_kernel_sums(const std::vector<Row>& rows, PredictionErrors& found) {
         !row.corrected_us || *row.corrected_us <= 0) {
       continue;
     }
-    KernelSum& sum = row.predicted_ci90_us ? found.calibrated : found.bounds;
+    const bool may_wait = row.op_kind.str() == op_kind_name(OpKind::kCollective) && !row.waited_us;
+    KernelSum& sum = may_wait                ? found.collectives
+                     : row.predicted_ci90_us ? found.calibrated
+                                             : found.bounds;
     const double calls = *row.in_iteration_us / *row.corrected_us;
     sum.rows += 1;
     sum.measured_us += calls * *row.working_us();
     sum.predicted_us += calls * *row.predicted_us;
     sum.error_us += calls * std::abs(*row.predicted_us - *row.working_us());
-    if (!row.predicted_ci90_us) continue;
+    if (may_wait || !row.predicted_ci90_us) continue;
     Interval& distance_us = distances_us[row.model.str()];
     distance_us.lower += calls * (*row.predicted_us - row.predicted_ci90_us->lower);
     distance_us.upper += calls * (row.predicted_ci90_us->upper - *row.predicted_us);
   }
   const double per_device = 1.0 / std::max(1.0, static_cast<double>(devices.size()));
-  for (KernelSum* const sum : {&found.calibrated, &found.bounds}) {
+  for (KernelSum* const sum : {&found.calibrated, &found.bounds, &found.collectives}) {
     sum->measured_us *= per_device;
     sum->predicted_us *= per_device;
     sum->error_us *= per_device;
