@@ -172,7 +172,7 @@ function showCauses(layers) {
   for (const [name, gain, time, rows, advice, where, row] of data.causes) {
     const percent = (us) => (100 * us / data.iteration_us).toFixed(1) + ' %';
     const item = element('li', {}, element('b', {}, name), ': ' + percent(gain) + ', ' + microseconds(gain) + ' us' +
-        (rows > 0 ? ' of ' + rows + ' kernels that take ' + percent(time) : '') + '; ' + advice + ' ');
+        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel that takes ' : ' kernels that take ') + percent(time) : '') + '; ' + advice + ' ');
     if (row !== null) {
       const button = element('button', {type: 'button'}, where);
       button.addEventListener('click', () => layers.choose(row));

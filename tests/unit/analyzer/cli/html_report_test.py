@@ -205,7 +205,7 @@ class Report(unittest.TestCase):
         file = self.path / "report.html"
         subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
         self.page.open(file)
-        self.assertRegex(self.text("#cause-list"), r"far above the bound: [0-9.]+ %, [0-9.]+ us of 1 kernels that take 10\.0 %")
+        self.assertRegex(self.text("#cause-list"), r"slower than predicted: [0-9.]+ %, [0-9.]+ us of 1 kernel that takes 10\.0 %")
         self.value("document.querySelector('#cause-list button').click()")
         self.assertNotEqual(self.value("document.querySelector('tr.chosen').dataset.event"), None)
         self.assertIn("Operators", self.text("#total-tables"))
