@@ -56,11 +56,11 @@ TEST(BuiltinMachines, AreTheOnesOfTheContract) {
   std::set<std::string> ids;
   for (const read::Machine& machine : builtin_machines())
     ids.insert(machine.id);
-  EXPECT_THAT(ids,
-              testing::ElementsAre("a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
-                                   "b200-sxm-180gb", "gb200", "h100-pcie-80gb", "h100-sxm5-80gb",
-                                   "h200-sxm-141gb", "l40s", "mi300x", "rtx-4090", "t4", "titan-v",
-                                   "titan-xp", "v100-pcie-32gb", "v100-sxm2-16gb"));
+  EXPECT_THAT(ids, testing::ElementsAre("a10", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
+                                        "a10g", "b200-sxm-180gb", "gb200", "gh200-96gb",
+                                        "h100-pcie-80gb", "h100-sxm5-80gb", "h200-sxm-141gb", "l4",
+                                        "l40s", "mi300x", "rtx-4090", "t4", "titan-v", "titan-xp",
+                                        "v100-pcie-32gb", "v100-sxm2-16gb"));
 }
 
 TEST(BuiltinMachines, NoNameBelongsToTwo) {
@@ -81,6 +81,10 @@ TEST(BuiltinMachines, PeaksFollowFromSmCountAndClock) {
               {"h200-sxm-141gb", "bf16", 132, 4096, 1830, 1},
               {"v100-sxm2-16gb", "f16", 80, 1024, 1530, 1},
               {"l40s", "f32", 142, 256, 2520, 1},
+              {"l4", "f16", 58, 1024, 2040, 1},
+              {"a10", "f16", 72, 1024, 1695, 1},
+              {"a10g", "f32", 80, 256, 1710, 1},
+              {"gh200-96gb", "bf16", 132, 4096, 1830, 1},
               {"t4", "f16", 40, 1024, 1590, 1},
               {"rtx-4090", "f16", 128, 512, 2520, 1},
               {"gb200", "bf16", 148, 8192, 2062, 5},
@@ -107,7 +111,7 @@ TEST(ChooseMachine, RefusesAFamilyWithTheChoices) {
 }
 
 TEST(ChooseMachine, RefusesAnUnknownIdWithTheChoices) {
-  EXPECT_THAT(complaint_about("h300"), StartsWith("unknown machine h300: choose from a100-pcie"));
+  EXPECT_THAT(complaint_about("h300"), StartsWith("unknown machine h300: choose from a10, a100-pcie"));
 }
 
 TEST(ChooseMachine, TakesAFile) {
