@@ -196,7 +196,7 @@ function showTotals() {
     const head = element('tr', {});
     for (const words of [title, 'Number', 'us', '%', 'Ratio', 'Peak, %'])
       head.append(element('th', {scope: 'col'}, words));
-    byId('total-tables').append(element('div', {class: 'scroll'},
+    byId('total-tables').append(element('div', {class: 'scroll', tabindex: '0'},
                                         element('table', {}, element('thead', {}, head), body)));
   }
 }
