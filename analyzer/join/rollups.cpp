@@ -62,14 +62,14 @@ double peak_us_of(const Analysis& analysis, const MergedRow& row) {
   return sum_us / static_cast<double>(row.rows.size());
 }
 
-std::vector<Total> finished(std::map<std::string, Sums> sums) {
+std::vector<Total> finished(const std::map<std::string, Sums>& sums) {
   std::vector<Total> totals;
-  for (auto& [name, each] : sums) {
-    each.total.name = name;
-    if (each.predicted_us > 0) each.total.ratio = each.compared_us / each.predicted_us;
-    if (each.peak_us > 0 && each.total.time_us > 0)
-      each.total.peak_part = each.peak_us / each.total.time_us;
-    totals.push_back(std::move(each.total));
+  totals.reserve(sums.size());
+  for (const auto& [name, each] : sums) {
+    Total& total = totals.emplace_back(each.total);
+    total.name = name;
+    if (each.predicted_us > 0) total.ratio = each.compared_us / each.predicted_us;
+    if (each.peak_us > 0 && total.time_us > 0) total.peak_part = each.peak_us / total.time_us;
   }
   std::ranges::stable_sort(totals, std::greater(), &Total::time_us);
   return totals;
@@ -270,7 +270,7 @@ std::vector<Total> totals_by_operator(const Analysis& analysis) {
     of.compared_us += *row.in_iteration_us * row.working_part;
     of.predicted_us += *row.in_iteration_us * row.working_part / *row.ratio;
   }
-  return finished(std::move(sums));
+  return finished(sums);
 }
 
 std::vector<Total> totals_by_layer_pattern(const Analysis& analysis) {
@@ -286,7 +286,7 @@ std::vector<Total> totals_by_layer_pattern(const Analysis& analysis) {
     for (const std::size_t row : layer.rows)
       of.peak_us += peak_us_of(analysis, analysis.merged[row]);
   }
-  return finished(std::move(sums));
+  return finished(sums);
 }
 
 std::optional<double> flops_utilisation(const Analysis& analysis) {

@@ -166,8 +166,12 @@ bool settle_measured(Session& session) {
     session.warn(samples + "; the others, of " + of_events + ": " +
                  causes(session, missing, static_cast<std::uint64_t>(all.left_open)));
   }
-  // Iterations in which most events are not launched in their turn are parts of longer ones.
-  if (session.source.is_guessed() && all_was_recorded && 2 * all.missing > all.wanted) {
+  // Iterations in which most events are not launched in their turn are parts of longer ones.  Pairs
+  // that were spoiled by another thread, or had no room, were in their turn.
+  const auto& dropped = session.run.dropped;
+  const auto in_turn =
+      static_cast<std::int64_t>(dropped.interleaved_launch.load() + dropped.ring_full.load());
+  if (session.source.is_guessed() && all_was_recorded && 2 * (all.missing - in_turn) > all.wanted) {
     session.source.doubt(samples + ": the iterations that were found may be parts of longer ones");
     return false;
   }

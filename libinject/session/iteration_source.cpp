@@ -302,12 +302,12 @@ void IterationSource::judge_what_was_left() {
 }
 
 void IterationSource::doubt(const std::string& why) {
-  constexpr double kDoubtful = 0.45;
+  constexpr double doubtful = 0.45;
   {
     const std::lock_guard lock(session_.run.mutex);
-    session_.run.iteration_confidence = std::min(session_.run.iteration_confidence, kDoubtful);
+    session_.run.iteration_confidence = std::min(session_.run.iteration_confidence, doubtful);
     for (record::PhaseRecord& phase : session_.run.phases)
-      phase.confidence = std::min(phase.confidence, kDoubtful);
+      phase.confidence = std::min(phase.confidence, doubtful);
   }
   session_.warn("doubtful: " + why);
 }

@@ -67,8 +67,11 @@ class InstalledWheel(unittest.TestCase):
     def profile(self, name, *options):
         folder = self.folder / name
         folder.mkdir()
-        self.run_it("prof-run", "--sim", "--dir", folder, "--iteration", "kernel:embedding", *options, "--", self.venv / "bin/python3", "host.py")
+        done = self.outcome("prof-run", "--sim", "--dir", folder, "--iteration", "kernel:embedding", *options, "--",
+                            self.venv / "bin/python3", "host.py")
         profile, = folder.glob("*prof.json")
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "inline_prof: wrote {0}; next: prof-analyze {0}\n".format(profile)), done.stdout)
         return profile
 
     def test_every_command_has_help_a_version_and_a_page(self):

@@ -168,7 +168,7 @@ constexpr std::array<ParameterSpec, 13> kDecodingParameters{{
 // TensorRT-LLM's kernels for Ampere and Hopper: up to 32 heads read their keys together, more or
 // one alone each for itself (cpp/tensorrt_llm/kernels/decoderMaskedMultiheadAttention); one form
 // of it looks also whether the cache gives enough blocks.
-constexpr std::size_t kAloneByHeads = 1, kAloneByBlocks = 2, kDecodingVariants = 3;
+constexpr std::size_t kAloneByBlocks = 2, kDecodingVariants = 3;
 constexpr double kMostSharing = 32, kBlockFactor = 4, kRowsOfAUnit = 64;
 
 bool reads_alone(const Sizes& sizes, double units, std::size_t variant) {

@@ -45,15 +45,15 @@ constexpr double kSortLaunches = 4;
 // TorchRec's planner (pytorch/torchrec, distributed/planner/constants.py: 1.75 for less than 64
 // elements, 1.15 for less than 128), on straight lines in between.
 double random_row_share(double row_bytes) {
-  constexpr std::array<std::pair<double, double>, 3> kPoints{
+  constexpr std::array<std::pair<double, double>, 3> points{
       {{128, 0.92 / 1.75}, {384, 0.92 / 1.15}, {512, 0.92}}};
-  if (row_bytes <= kPoints.front().first) return kPoints.front().second;
-  for (std::size_t i = 1; i < kPoints.size(); ++i) {
-    const auto& [x0, y0] = kPoints[i - 1];
-    const auto& [x1, y1] = kPoints[i];
+  if (row_bytes <= points.front().first) return points.front().second;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto& [x0, y0] = points[i - 1];
+    const auto& [x1, y1] = points[i];
     if (row_bytes <= x1) return y0 + (y1 - y0) * (row_bytes - x0) / (x1 - x0);
   }
-  return kPoints.back().second;
+  return points.back().second;
 }
 
 double sectors(double bytes) {

@@ -35,6 +35,7 @@ read::Op op_of(const std::string& source) {
 
 std::vector<std::string> names_of(const std::vector<Cause>& causes) {
   std::vector<std::string> names;
+  names.reserve(causes.size());
   for (const Cause& cause : causes)
     names.push_back(cause.name);
   return names;
@@ -42,7 +43,8 @@ std::vector<std::string> names_of(const std::vector<Cause>& causes) {
 
 TEST(Rollups, CastsAreOneCauseWithTheirSum) {
   std::vector<read::Event> events;
-  for (int i = 0; i < 3; ++i) {
+  events.reserve(4);
+  for (std::int64_t i = 0; i < 3; ++i) {
     events.push_back(EventBuilder("cast", 2 * i, 2 * i + 1)
                          .layer("blocks." + std::to_string(i) + ".mlp")
                          .op(op_of("aten::_to_copy"))

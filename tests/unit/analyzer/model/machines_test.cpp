@@ -111,7 +111,8 @@ TEST(ChooseMachine, RefusesAFamilyWithTheChoices) {
 }
 
 TEST(ChooseMachine, RefusesAnUnknownIdWithTheChoices) {
-  EXPECT_THAT(complaint_about("h300"), StartsWith("unknown machine h300: choose from a10, a100-pcie"));
+  EXPECT_THAT(complaint_about("h300"),
+              StartsWith("unknown machine h300: choose from a10, a100-pcie"));
 }
 
 TEST(ChooseMachine, TakesAFile) {

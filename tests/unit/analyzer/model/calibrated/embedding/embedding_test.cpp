@@ -48,14 +48,14 @@ double simulated_hits(double rows, double alpha, int requests, std::size_t capac
 }
 
 TEST(IndexDistribution, GivesTheHitsThatASimulationGives) {
-  constexpr int kRequests = 60000;
+  constexpr int requests = 60000;
   for (const double rows : {1e4, 1e5}) {
     for (const double alpha : {0.0, 0.8, 1.0, 1.2}) {
       const auto indices = IndexDistribution::zipf(rows, alpha);
       std::size_t unique = 0;
-      const double simulated = simulated_hits(rows, alpha, kRequests, 3000, unique);
-      EXPECT_NEAR(indices.hit_rate(kRequests, 3000), simulated, 0.01) << rows << " " << alpha;
-      EXPECT_NEAR(indices.unique_rows(kRequests) / static_cast<double>(unique), 1, 0.02);
+      const double simulated = simulated_hits(rows, alpha, requests, 3000, unique);
+      EXPECT_NEAR(indices.hit_rate(requests, 3000), simulated, 0.01) << rows << " " << alpha;
+      EXPECT_NEAR(indices.unique_rows(requests) / static_cast<double>(unique), 1, 0.02);
     }
   }
 }
