@@ -1,8 +1,9 @@
 // Makes the calls of a recording (tests/data/recordings) again, on the driver API: kernels of the
 // same names, graphs of as many, streams, copies and waits.
 //
-//   host_recording FILE
+//   host_recording FILE [US]
 //
+// Sleeps for US microseconds after each thousand calls, where the run's time matters.
 // Prints "host ok" if every call succeeded.
 #include "host.hpp"
 #include "launch_recording.hpp"
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -99,10 +101,14 @@ class Replay {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) host::fail("expected a recording", 2);
+  if (argc != 2 && argc != 3) host::fail("expected a recording", 2);
+  const auto pause_us = static_cast<useconds_t>(argc == 3 ? std::stoi(argv[2]) : 0);
   const Recording recording = inline_prof::schedule::test::read_recording(argv[1]);
   Replay replay(recording);
-  for (const RecordedCall& call : recording.calls)
+  std::size_t calls = 0;
+  for (const RecordedCall& call : recording.calls) {
     replay.call(call);
+    if (pause_us != 0 && ++calls % 1000 == 0) usleep(pause_us);
+  }
   return host::finish();
 }
