@@ -34,17 +34,10 @@ constexpr double kTile = 128;  // queries, and keys, that one step of a block mu
 constexpr double kUsualDim = 128;
 constexpr double kBytes = 2;  // of a query's, key's or value's number
 
-struct Gpu {
-  double units, bytes_per_us, l2_bytes, tile_us;  // tile_us: one step at a unit's peak, usual head
-  explicit Gpu(const read::Machine& machine)
-      : units(static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1))),
-        bytes_per_us(machine.memory_gb_per_s * 1e3),
-        l2_bytes(machine.l2_mb.value_or(40) * 1e6) {
-    const auto peak = machine.peak_tflops.find("f16");
-    const double tflops = peak == machine.peak_tflops.end() ? 100 : peak->second;
-    tile_us = 4 * kTile * kTile * kUsualDim / (tflops * 1e6 / units);
-  }
-};
+// Returns the time of one step of a block at its multiprocessor's peak, in microseconds.
+double tile_us(const SourceGpu& gpu) {
+  return 4 * kTile * kTile * kUsualDim / (gpu.flops_per_us / gpu.units);
+}
 
 // Prompts and encoders.
 
@@ -61,19 +54,18 @@ enum PromptParameter : std::size_t {
   kSequences,
   kRamp
 };
-constexpr double kWeight = 0.02, kLow = 0.03, kHigh = 33;
 constexpr std::array<ParameterSpec, 11> kPromptParameters{{
-    {"launch_us", 10, kWeight, kLow, kHigh, "of all kernels of the call"},
-    {"efficiency", 0.6, kWeight, kLow, kHigh, "of the peak of 16-bit numbers, heads of 128"},
-    {"longest", 1, kWeight, kLow, kHigh, "a block's steps when it is alone, of one among many"},
-    {"tile_start_us", 1, kWeight, kLow, kHigh, "of a block, before and behind its steps"},
-    {"memory_share", 0.5, kWeight, kLow, kHigh, "of the data sheet's bandwidth"},
-    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of all steps and the longest block's"},
-    {"dim_gain", 1, kWeight, kLow, kHigh, "1 + power with which efficiency grows with heads"},
-    {"start_dim", 0.7, kWeight, kLow, kHigh, "power with which a block's start grows with heads"},
-    {"odd_share", 1, kWeight, kLow, kHigh, "of the efficiency where heads are no multiple of 16"},
-    {"sequence_us", 0.001, kWeight, kLow, kHigh, "for each sequence"},
-    {"ramp", 2, kWeight, kLow, kHigh, "power of the sum of computing and moving"},
+    source_parameter("launch_us", 10, "of all kernels of the call"),
+    source_parameter("efficiency", 0.6, "of the peak of 16-bit numbers, heads of 128"),
+    source_parameter("longest", 1, "a block's steps when it is alone, of one among many"),
+    source_parameter("tile_start_us", 1, "of a block, before and behind its steps"),
+    source_parameter("memory_share", 0.5, "of the data sheet's bandwidth"),
+    source_parameter("overlap", 2, "power of the sum of all steps and the longest block's"),
+    source_parameter("dim_gain", 1, "1 + power with which efficiency grows with heads"),
+    source_parameter("start_dim", 0.7, "power with which a block's start grows with heads"),
+    source_parameter("odd_share", 1, "of the efficiency where heads are no multiple of 16"),
+    source_parameter("sequence_us", 0.001, "for each sequence"),
+    source_parameter("ramp", 2, "power of the sum of computing and moving"),
 }};
 
 // Some kernels put the query heads that share keys into one tile, where queries are few.
@@ -81,7 +73,7 @@ constexpr std::size_t kPacksHeads = 1;
 
 SourceTime prompt_time(const Sizes& sizes, const read::Machine& machine,
                        std::span<const double> values, std::size_t variant, bool is_causal) {
-  const Gpu gpu(machine);
+  const SourceGpu gpu(machine);
   const double queries = sizes[kQueries], keys = sizes[kKeys], dim = sizes[kHeadDim];
   const double sharing = sizes[kHeads] / sizes[kKvHeads];
   const double apart = sharing * std::ceil(queries / kTile),
@@ -100,7 +92,7 @@ SourceTime prompt_time(const Sizes& sizes, const read::Machine& machine,
     const double rising = std::clamp(seen - first, 0.0, own);
     mean = rising > 0 ? (rising * (first + (rising + 1) / 2) + (own - rising) * seen) / own : seen;
   }
-  const double step_us = gpu.tile_us * dim / kUsualDim / values[kEfficiency] *
+  const double step_us = tile_us(gpu) * dim / kUsualDim / values[kEfficiency] *
                          std::pow(dim / kUsualDim, 1 - values[kDimGain]) /
                          (std::fmod(dim, 16) == 0 ? 1 : values[kOdd]);
   const double start_us = values[kTileStart] * std::pow(dim / kUsualDim, values[kStartDim]);
@@ -150,19 +142,19 @@ enum DecodingParameter : std::size_t {
   kHeadChain
 };
 constexpr std::array<ParameterSpec, 13> kDecodingParameters{{
-    {"launch_us", 6, kWeight, kLow, kHigh, "of all kernels of the call"},
-    {"unit_us", 1, kWeight, kLow, kHigh, "of a block, before and behind its steps"},
-    {"step_us", 0.7, kWeight, kLow, kHigh, "128 keys, where all units are busy"},
-    {"chain_us", 0.7, kWeight, kLow, kHigh, "128 keys, one behind the other"},
-    {"split_us", 2, kWeight, kLow, kHigh, "to add up what several blocks found"},
-    {"memory_share", 0.85, kWeight, kLow, kHigh, "of the data sheet's bandwidth"},
-    {"l2_gain", 1.5, kWeight, kLow, kHigh, "how much faster a cache in L2 is read"},
-    {"ramp", 2, kWeight, kLow, kHigh, "power of the sum of starts and steps"},
-    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of steps and memory"},
-    {"head_us", 0.02, kWeight, kLow, kHigh, "a head's new numbers"},
-    {"alone_unit_us", 1, kWeight, kLow, kHigh, "unit_us where a head reads for itself"},
-    {"alone_step_us", 0.3, kWeight, kLow, kHigh, "step_us, likewise"},
-    {"alone_chain_us", 1, kWeight, kLow, kHigh, "chain_us, likewise"},
+    source_parameter("launch_us", 6, "of all kernels of the call"),
+    source_parameter("unit_us", 1, "of a block, before and behind its steps"),
+    source_parameter("step_us", 0.7, "128 keys, where all units are busy"),
+    source_parameter("chain_us", 0.7, "128 keys, one behind the other"),
+    source_parameter("split_us", 2, "to add up what several blocks found"),
+    source_parameter("memory_share", 0.85, "of the data sheet's bandwidth"),
+    source_parameter("l2_gain", 1.5, "how much faster a cache in L2 is read"),
+    source_parameter("ramp", 2, "power of the sum of starts and steps"),
+    source_parameter("overlap", 2, "power of the sum of steps and memory"),
+    source_parameter("head_us", 0.02, "a head's new numbers"),
+    source_parameter("alone_unit_us", 1, "unit_us where a head reads for itself"),
+    source_parameter("alone_step_us", 0.3, "step_us, likewise"),
+    source_parameter("alone_chain_us", 1, "chain_us, likewise"),
 }};
 
 // TensorRT-LLM's kernels for Ampere and Hopper: up to 32 heads read their keys together, more or
@@ -183,7 +175,7 @@ bool reads_alone(const Sizes& sizes, double units, std::size_t variant) {
 
 SourceTime decoding_time(const Sizes& sizes, const read::Machine& machine,
                          std::span<const double> values, std::size_t variant) {
-  const Gpu gpu(machine);
+  const SourceGpu gpu(machine);
   const double dim = sizes[kHeadDim] / kUsualDim, sharing = sizes[kHeads] / sizes[kKvHeads];
   const bool alone = reads_alone(sizes, gpu.units, variant);
   const double blocks =

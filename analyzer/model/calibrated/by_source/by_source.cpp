@@ -98,6 +98,15 @@ class BySourceModel : public Model {
 
 }  // namespace
 
+SourceGpu::SourceGpu(const read::Machine& machine)
+    : units(static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1))),
+      bytes_per_us(machine.memory_gb_per_s * 1e3) {
+  constexpr double usual_l2_mb = 40, usual_tflops = 100;
+  l2_bytes = machine.l2_mb.value_or(usual_l2_mb) * 1e6;
+  const auto peak = machine.peak_tflops.find("f16");
+  flops_per_us = (peak == machine.peak_tflops.end() ? usual_tflops : peak->second) * 1e6;
+}
+
 BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
                    const read::Machine& machine)
     : form_(&form),

@@ -26,6 +26,23 @@ struct Parameters;
 
 namespace inline_prof::model {
 
+// Returns a parameter of a form.  One source's kernels may need 30 times another's.
+[[nodiscard]] constexpr ParameterSpec source_parameter(std::string_view name, double start,
+                                                       std::string_view meaning) {
+  return {
+      .name = name, .start = start, .weight = 0.02, .least = 0.03, .most = 33, .meaning = meaning};
+}
+
+// A GPU as the forms see it.  The peak is that of 16-bit numbers, whatever a kernel multiplies.
+struct SourceGpu {
+  explicit SourceGpu(const read::Machine& machine);
+
+  double units;  // multiprocessors
+  double bytes_per_us;
+  double l2_bytes = 0;
+  double flops_per_us = 0;
+};
+
 // The numbers of one row, in the order of SourceForm::inputs behind its texts; all > 0.
 using Sizes = std::vector<double>;
 

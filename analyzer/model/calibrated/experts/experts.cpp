@@ -70,33 +70,29 @@ enum Parameter : std::size_t {
   kOverlap,
   kSmallTiles
 };
-constexpr double kWeight = 0.02, kLow = 0.03, kHigh = 33;
 constexpr std::array<ParameterSpec, 9> kParameters{{
-    {"launch_us", 20, kWeight, kLow, kHigh, "of all kernels of the layer"},
-    {"weight_share", 1, kWeight, kLow, kHigh, "of the bandwidth, as if a weight had two bytes"},
-    {"efficiency", 0.6, kWeight, kLow, kHigh, "of the peak of 16-bit numbers"},
-    {"move_share", 0.4, kWeight, kLow, kHigh, "of the bandwidth, for rows between the products"},
-    {"token_us", 0.1, kWeight, kLow, kHigh, "to route 10,000 choices of an expert"},
-    {"expert_us", 0.5, kWeight, kLow, kHigh, "for 100 experts"},
-    {"chain_us", 1, kWeight, kLow, kHigh, "a block's walk along 4096 numbers"},
-    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of weights, products and walks"},
-    {"small_tiles", 8, kWeight, kLow, kHigh, "rows that a tile costs beside its own"},
+    source_parameter("launch_us", 20, "of all kernels of the layer"),
+    source_parameter("weight_share", 1, "of the bandwidth, as if a weight had two bytes"),
+    source_parameter("efficiency", 0.6, "of the peak of 16-bit numbers"),
+    source_parameter("move_share", 0.4, "of the bandwidth, for rows between the products"),
+    source_parameter("token_us", 0.1, "to route 10,000 choices of an expert"),
+    source_parameter("expert_us", 0.5, "for 100 experts"),
+    source_parameter("chain_us", 1, "a block's walk along 4096 numbers"),
+    source_parameter("overlap", 2, "power of the sum of weights, products and walks"),
+    source_parameter("small_tiles", 8, "rows that a tile costs beside its own"),
 }};
 
 SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
                 std::size_t /*variant*/) {
   constexpr double tile_columns = 128, walk = 4096, bytes = 2;
-  const double units = static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1));
-  const double bytes_per_us = machine.memory_gb_per_s * 1e3;
-  const auto peak = machine.peak_tflops.find("f16");
-  const double flops_per_us = (peak == machine.peak_tflops.end() ? 100 : peak->second) * 1e6;
+  const SourceGpu gpu(machine);
   const double hidden = sizes[kHidden], inter = sizes[kInter], matrices = sizes[kMatrices];
   const double weights = matrices * hidden * inter;
-  const double weights_us = sizes[kActive] * weights * bytes / bytes_per_us / values[kWeights];
+  const double weights_us = sizes[kActive] * weights * bytes / gpu.bytes_per_us / values[kWeights];
   const double compute_us = 2 * sizes[kTiles] * (sizes[kTile] + values[kSmallTiles]) * weights /
-                            flops_per_us / values[kEfficiency];
+                            gpu.flops_per_us / values[kEfficiency];
   const auto walk_us = [&](double along, double columns) {
-    const double blocks = sizes[kTiles] * std::ceil(columns / tile_columns) / units;
+    const double blocks = sizes[kTiles] * std::ceil(columns / tile_columns) / gpu.units;
     return values[kChain] * along / walk * power_sum(4, blocks, 1, 0);
   };
   const double into = std::max(1.0, matrices - 1);  // matrices of the first product
@@ -104,7 +100,7 @@ SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<cons
   if (matrices > 1) chain_us += walk_us(inter, hidden);
   const double moved =
       bytes * (sizes[kRows] * (2 * hidden + matrices * inter) + 2 * sizes[kTokens] * hidden);
-  const double moves_us = moved / bytes_per_us / values[kMoves];
+  const double moves_us = moved / gpu.bytes_per_us / values[kMoves];
   const double launch_us = values[kLaunch] +
                            values[kTokenCost] * sizes[kTokens] * sizes[kTopK] / 1e4 +
                            values[kExpertCost] * sizes[kExperts] / 100;

@@ -27,29 +27,27 @@ enum Parameter : std::size_t {
   kElementCost,
   kLongRow
 };
-constexpr double kWeight = 0.02, kLow = 0.03, kHigh = 33;
 constexpr std::array<ParameterSpec, 8> kParameters{{
-    {"launch_us", 1.5, kWeight, kLow, kHigh, "least time"},
-    {"memory_share", 0.85, kWeight, kLow, kHigh, "of the data sheet's bandwidth, 3 bytes a number"},
-    {"l2_gain", 2, kWeight, kLow, kHigh, "how much faster L2 is than the memory"},
-    {"l2_share", 0.7, kWeight, kLow, kHigh, "of L2 up to which data are found there"},
-    {"overlap", 2, kWeight, kLow, kHigh, "power of the sum of launch and movement"},
-    {"row_us", 0.05, kWeight, kLow, kHigh, "for 10 rows of a multiprocessor"},
-    {"element_us", 0.01, kWeight, kLow, kHigh, "for 1000 numbers of a multiprocessor"},
-    {"long_row_us", 0.1, kWeight, kLow, kHigh, "for a row of 10,000 numbers"},
+    source_parameter("launch_us", 1.5, "least time"),
+    source_parameter("memory_share", 0.85, "of the data sheet's bandwidth, 3 bytes a number"),
+    source_parameter("l2_gain", 2, "how much faster L2 is than the memory"),
+    source_parameter("l2_share", 0.7, "of L2 up to which data are found there"),
+    source_parameter("overlap", 2, "power of the sum of launch and movement"),
+    source_parameter("row_us", 0.05, "for 10 rows of a multiprocessor"),
+    source_parameter("element_us", 0.01, "for 1000 numbers of a multiprocessor"),
+    source_parameter("long_row_us", 0.1, "for a row of 10,000 numbers"),
 }};
 
 SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
                 std::size_t /*variant*/) {
-  constexpr double bytes_of_a_number = 3, default_l2_mb = 40, turn = 3;
-  const auto units = static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1));
+  constexpr double bytes_of_a_number = 3, turn = 3;
+  const SourceGpu gpu(machine);
   const double numbers = sizes[kRows] * sizes[kCols], bytes = bytes_of_a_number * numbers;
-  const double l2_bytes = machine.l2_mb.value_or(default_l2_mb) * 1e6;
-  const double in_memory = 1 / (1 + std::pow(values[kL2Share] * l2_bytes / bytes, turn));
-  const double move_us = bytes / (machine.memory_gb_per_s * 1e3) / values[kShare] *
-                             (in_memory + (1 - in_memory) / values[kL2Gain]) +
-                         values[kRowCost] * sizes[kRows] / units / 10;
-  const double start_us = values[kLaunch] + values[kElementCost] * numbers / units / 1e3 +
+  const double in_memory = 1 / (1 + std::pow(values[kL2Share] * gpu.l2_bytes / bytes, turn));
+  const double move_us =
+      bytes / gpu.bytes_per_us / values[kShare] * (in_memory + (1 - in_memory) / values[kL2Gain]) +
+      values[kRowCost] * sizes[kRows] / gpu.units / 10;
+  const double start_us = values[kLaunch] + values[kElementCost] * numbers / gpu.units / 1e3 +
                           values[kLongRow] * sizes[kCols] / 1e4;
   return {power_sum(values[kOverlap], start_us, move_us, 0),
           move_us > start_us ? "memory" : "launch"};
