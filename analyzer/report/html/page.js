@@ -114,6 +114,15 @@ function addAxis(picture, axis, x, y) {
   picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + x + ',' + y + ')').call(axis);
 }
 
+function addTitledAxes(picture, {width, height, margin, x, y}, titleOfX, titleOfY) {
+  addAxis(picture, charts.axisBottom(x).ticks(8, '~g'), 0, height - margin.bottom);
+  addAxis(picture, charts.axisLeft(y).ticks(6, '~g'), margin.left, 0);
+  picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
+      .attr('text-anchor', 'end').text(titleOfX);
+  picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
+      .attr('text-anchor', 'end').text(titleOfY);
+}
+
 // ---- head --------------------------------------------------------------------------------------
 
 function showHead() {
@@ -897,12 +906,7 @@ function showRoofline(layers) {
   const y = charts.scaleLog().domain([Math.min(...rates) / 2, highest * 1.6])
       .range([height - margin.bottom, margin.top]);
   const picture = newPicture(width, height, 'Roofline of ' + dots.length + ' events');
-  addAxis(picture, charts.axisBottom(x).ticks(8, '~g'), 0, height - margin.bottom);
-  addAxis(picture, charts.axisLeft(y).ticks(6, '~g'), margin.left, 0);
-  picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
-      .attr('text-anchor', 'end').text('operations per byte');
-  picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
-      .attr('text-anchor', 'end').text('TFLOP/s');
+  addTitledAxes(picture, {width, height, margin, x, y}, 'operations per byte', 'TFLOP/s');
   const [xLow, xHigh] = x.domain();
   const [yLow] = y.domain();
   let lastLabel = -Infinity;
@@ -971,12 +975,7 @@ function showModelsChart(layers) {
   const x = charts.scaleLog().domain(domain).range([margin.left, width - margin.right]);
   const y = charts.scaleLog().domain(domain).range([height - margin.bottom, margin.top]);
   const picture = newPicture(width, height, dots.length + ' predictions against measured times');
-  addAxis(picture, charts.axisBottom(x).ticks(8, '~g'), 0, height - margin.bottom);
-  addAxis(picture, charts.axisLeft(y).ticks(6, '~g'), margin.left, 0);
-  picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
-      .attr('text-anchor', 'end').text('measured, us');
-  picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
-      .attr('text-anchor', 'end').text('predicted, us');
+  addTitledAxes(picture, {width, height, margin, x, y}, 'measured, us', 'predicted, us');
   picture.append('path').attr('class', 'roof')
       .attr('d', charts.line()(domain.map((end) => [x(end), y(end)])));
   const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
