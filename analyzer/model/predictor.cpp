@@ -14,17 +14,6 @@
 #include <vector>
 
 namespace inline_prof::model {
-namespace {
-
-// cuDNN runs convolutions of f32 on tensor cores unless it is told not to (cuDNN, "Data Types and
-// Enums": CUDNN_DEFAULT_MATH), and no operation says what it was told.  The kernel's name does.
-bool is_tf32_convolution(const read::Op& op, std::string_view kernel_name) {
-  return op_kind_from_name(op.kind) == OpKind::kConv && !op.find("compute_type") &&
-         op.get<std::string>("type") == "f32" && kernel_name.find("tf32") != kernel_name.npos;
-}
-
-}  // namespace
-
 const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& key,
                                   const read::Machine& machine) const {
   std::string name = key.key;
@@ -98,11 +87,7 @@ Outcome Predictor::predict_any_kernel(const read::Op& op, const read::Machine& m
     }
   }
   for (const OperationModel& model : operation_models()) {
-    if (!covers(model.operations, kind)) continue;
-    if (!is_tf32_convolution(op, kernel.name)) return model.predict(op, machine);
-    read::Op on_tensor_cores = op;
-    on_tensor_cores.attributes.emplace_back("compute_type", std::string("tf32"));
-    return model.predict(on_tensor_cores, machine);
+    if (covers(model.operations, kind)) return model.predict(op, machine);
   }
   return predict_roofline(op, machine);  // says why it cannot
 }

@@ -477,8 +477,6 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
   op.attributes.emplace_back("c_type", std::string(type_a->name));
   if (is_transposed(*a)) op.attributes.emplace_back("trans_a", true);
   if (is_transposed(*b)) op.attributes.emplace_back("trans_b", true);
-  if (type_a->name == "f32" && call.launches({"s1688gemm", "tf32", "s16816gemm", "tensorop_s1688"}))
-    op.attributes.emplace_back("compute_type", std::string("tf32"));
   return op;
 }
 Op product(const Call& call) {
@@ -611,8 +609,6 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   if (groups.size() == 1 && groups[0] > 1) op.attributes.emplace_back("groups", groups[0]);
   op.attributes.emplace_back("type", std::string(type->name));
   op.attributes.emplace_back("direction", std::string(direction));
-  if (type->name == "f32" && call.launches({"tf32", "s1688"}))
-    op.attributes.emplace_back("compute_type", std::string("tf32"));
   return op;
 }
 // input, weight, padding, stride, dilation, groups.

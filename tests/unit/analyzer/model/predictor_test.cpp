@@ -167,24 +167,22 @@ TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
   EXPECT_EQ(small.prediction->model, "roofline");
 }
 
-TEST(Predictor, BoundsConvolutionsByTheUnitsTheirKernelRunsOn) {
+TEST(Predictor, BoundsConvolutionsByTheUnitsTheyRunOn) {
   read::Op op = op_of(
       "conv",
       {{"n", 32}, {"c", 256}, {"h", 56}, {"w", 56}, {"k", 256}, {"r", 3}, {"s", 3}, {"pad", 1}},
-      {{"type", "f32"}});
-  const Predictor roofline(Models::kRoofline);
+      {{"type", "f32"}, {"direction", "forward"}});
   const read::Machine a100 = machine("a100-pcie-80gb");
-  const auto time_us = [&](const char* kernel) {
-    const auto outcome = roofline.predict(op, a100, {kernel, 330});
+  const auto time_us = [&](Models models) {
+    const auto outcome = Predictor(models).predict(op, a100, {"a_kernel", 330});
     EXPECT_TRUE(outcome.prediction) << outcome.reason;
     return in_microseconds(outcome.prediction->time);
   };
-  const double scalar_us = time_us("");
-  EXPECT_EQ(time_us("ampere_scudnn_128x64_relu_medium_nn_v1"), scalar_us);
-  EXPECT_NEAR(time_us("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw"),
-              scalar_us * 19.5 / 156, scalar_us * 0.001);
-  op.attributes.emplace_back("compute_type", std::string("f32"));
-  EXPECT_EQ(time_us("a_kernel_for_tf32"), scalar_us) << "the operation's own word counts";
+  const double scalar_us = time_us(Models::kRoofline);
+  op.attributes.emplace_back("compute_type", std::string("tf32"));
+  EXPECT_NEAR(time_us(Models::kRoofline), scalar_us * 19.5 / 156, scalar_us * 0.001);
+  EXPECT_EQ(time_us(Models::kCalibrated), time_us(Models::kRoofline))
+      << "parameters of kernels that compute in f32 say nothing about tf32";
 }
 
 TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {

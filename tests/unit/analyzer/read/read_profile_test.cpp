@@ -137,6 +137,23 @@ TEST(ReadProfile, KeepsKindsAndAttributesOfOperationsThatItDoesNotKnow) {
   EXPECT_EQ(p.events[0].op->get<bool>("in_place"), true);
 }
 
+TEST(ReadProfile, TakesTheComputeTypeFromTheKernelWhereTheCallDoesNotSay) {
+  const auto compute_type = [](const std::string& op, const std::string& kernel) {
+    const Profile p = read_profile(with_event(R"(,"measured_times_ms":[1],"kernel_name":")" +
+                                              kernel + R"(","op":{)" + op + "}"),
+                                   "p.json");
+    return p.events.at(0).op->get<std::string>("compute_type").value_or("none");
+  };
+  const std::string tf32 = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw";
+  const std::string conv = R"("kind":"conv","type":"f32")";
+  const std::string gemm = R"("kind":"gemm","a_type":"f32")";
+  EXPECT_EQ(compute_type(conv, tf32), "tf32");
+  EXPECT_EQ(compute_type(conv, "ampere_scudnn_128x64_relu_medium_nn_v1"), "none");
+  EXPECT_EQ(compute_type(R"("kind":"conv","type":"f16")", tf32), "none");
+  EXPECT_EQ(compute_type(gemm, "cutlass_80_tensorop_s1688gemm_128x128"), "tf32");
+  EXPECT_EQ(compute_type(gemm + R"(,"compute_type":"f32")", tf32), "f32");
+}
+
 TEST(ReadProfile, AYesOrNoOfAnOperationMayBeANumber) {
   const auto trans_a = [](const std::string& value) {
     return read_profile(with_event(R"(,"measured_times_ms":[1],"op":{"kind":"gemm","trans_a":)" +

@@ -3,6 +3,7 @@
 #include "complaint.hpp"
 #include "read/file_text.hpp"
 #include "read/gzip.hpp"
+#include "read/read_profile.hpp"
 #include "read/torch_trace/event_list.hpp"
 
 #include <fmt/format.h>
@@ -225,8 +226,9 @@ class TorchOperators : public testing::TestWithParam<OperatorCase> {};
 
 TEST_P(TorchOperators, HaveTheWorkOfTheirArguments) {
   const OperatorCase& each = GetParam();
-  const Profile profile = read_trace_text(trace_of({host("cpu_op", each.name, 10, 20, each.args),
-                                                    launch(12, 1), kernel(each.kernel, 20, 9, 1)}));
+  const Profile profile = read_profile(trace_of({host("cpu_op", each.name, 10, 20, each.args),
+                                                 launch(12, 1), kernel(each.kernel, 20, 9, 1)}),
+                                       "t.json");
   EXPECT_EQ(op_text(*profile.events.at(0).op), each.op);
 }
 
