@@ -42,8 +42,8 @@ NAMED_IN_CODE = re.compile(r"`(k[A-Z]\w+|[a-z]\w+_\w+\(\)|[A-Z]+_[A-Z_]+|[a-z]+_
 COMMAND_LANGUAGES = {"sh", "bash", "console", "shell"}
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-ROOM_NAMES = "|".join(["scripts", "docs", "examples", "tests", "simgpu", "base", "macros", "python", "schedule", "libinject",
-                       "analyzer", "cmake", re.escape(".ci")])
+ROOM_NAMES = "|".join(["scripts", "docs", "examples", "tests", "simgpu", "base", "macros", "python", "schedule", "watch",
+                       "libinject", "analyzer", "cmake", re.escape(".ci")])
 # A path in a command, as far as it names a file of the tree and not one that is still to be made.
 TREE_PATH = re.compile(r"(?:^|[\s=\"'`])(?:\./)?((?:%s)/[\w./-]+)" % ROOM_NAMES)
 # A span in backticks that is nothing but such a path; `{a,b}.cpp` stands for several, `*` for any.
