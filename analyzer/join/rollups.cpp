@@ -103,8 +103,12 @@ constexpr std::array<CauseWords, 8> kCauseWords{
      {"collectives that take longer than their transfer",
       "other ranks come later, or the links are shared; prof-analyze ranks says which comes last"},
      {"slower than predicted", "look at the largest"},
-     {"unfused operators", ""},  // each remedy is a cause of its own
-     {"far above the bound", "fuse them with their neighbours (torch.compile)"}}};
+     {"unfused operators", ""},      // each remedy is a cause of its own
+     {"far above the bound", ""}}};  // the two below
+constexpr const char* kFewerLaunches =
+    "small kernels: fuse them with their neighbours (torch.compile)";
+constexpr const char* kBetterKernel =
+    "far above the bound: look for a better kernel, or with Nsight Compute for what this one waits";
 
 // Returns layers that compute attention by products and a softmax of their own.
 std::set<std::string> layers_of_plain_attention(const std::vector<MergedRow>& merged) {
@@ -194,7 +198,10 @@ class CauseFinder {
         *first.attainable_us < (1 - kLeastGainOfRow) * *first.corrected_us)
       return count(CauseKind::kRemedy, first.remedy.str(), row,
                    time_us * (1 - *first.attainable_us / *first.corrected_us));
-    if (is_far_above_bound) count(CauseKind::kAboveBound, "", row, time_us - predicted_us);
+    if (!is_far_above_bound) return;
+    // A kernel that does next to nothing has no better one; there can only be fewer launches.
+    count(CauseKind::kAboveBound, first.bound.str() == "launch" ? kFewerLaunches : kBetterKernel,
+          row, time_us - predicted_us);
   }
 
   [[nodiscard]] bool is_of_unfused_optimizer(const MergedRow& row) const {

@@ -30,7 +30,8 @@ TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
       50)));
   EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
   EXPECT_EQ(found.why, "Far above the bound 80.0 % (1 kernel) of the step.");
-  EXPECT_THAT(found.next, HasSubstr("Far above the bound, up to 60.0 % of the step: fuse them"));
+  EXPECT_THAT(found.next,
+              HasSubstr("Far above the bound, up to 60.0 % of the step: look for a better kernel"));
   EXPECT_THAT(found.next, HasSubstr("first in in test."));
 }
 
