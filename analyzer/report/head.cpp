@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::report {
@@ -466,6 +468,43 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
                                             analysis.warnings.size() - shown)});
   }
   return lines;
+}
+
+std::string_view meaning_of(std::string_view label) {
+  using Meaning = std::pair<std::string_view, std::string_view>;
+  static constexpr auto meanings = std::to_array<Meaning>({
+      {kIterationLabel,
+       "The median of the iterations' times with its 95 % interval, a mean over devices, and what "
+       "told where they begin. A confidence below 1 is that of a guess."},
+      {"peak",
+       "What the matrix products would take at the data sheet's dense rates, over the time."},
+      {"phases", "Stretches of the run in which iterations launch the same. One is shown."},
+      {"idle", "What the device waited for where nothing of the file ran, with 95 % intervals."},
+      {"ranks", "What ranks wait in collectives for the one that comes last."},
+      {"kernels",
+       "All kernels with a calibrated prediction, one after the other, with the 90 % "
+       "interval of the sum."},
+      {"collectives",
+       "The transfer is predicted; the time also holds the waiting for other ranks."},
+      {"prediction",
+       "Errors of the rows with both numbers, e = predicted / corrected - 1: MAPE is the mean of "
+       "|e|, GMAE their geometric mean, bias the mean of e; the ratio is corrected / predicted."},
+      {"uncorrected", "The same with raw times."},
+      {"bursts",
+       "Models of products were fitted to short bursts; a GPU that is busy for long runs "
+       "at lower clocks."},
+      {"path", "The longest chain of dependent tasks over all streams and ranks."},
+      {"step", "That chain with predictions in the place of times."},
+      {"overhead",
+       "What measuring cost, from blocks of measured and unmeasured iterations in turn."},
+      {"event bias", "What a pair of events adds to a time, taken off each sample."},
+      {"overlap", "Kernels of a CUDA graph that overlap are timed one by one."},
+      {"outliers", "Samples far from their event's median; medians do not feel them."},
+      {"dropped", "Samples that were lost, by reason."},
+      {"unmeasured", "Events without a sample, by reason."},
+  });
+  const auto* const found = std::ranges::find(meanings, label, &Meaning::first);
+  return found == meanings.end() ? std::string_view{} : found->second;
 }
 
 std::string_view simulated_words(const join::Analysis& analysis) {

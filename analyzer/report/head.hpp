@@ -18,6 +18,9 @@ struct HeadLine {
 // Returns what a reader has to know before he believes a number, all but the shares.
 [[nodiscard]] std::vector<HeadLine> head_lines(const join::Analysis& analysis);
 
+// Returns one sentence about lines of this label; empty if their words say it themselves.
+[[nodiscard]] std::string_view meaning_of(std::string_view label);
+
 // Returns the same as text for a terminal, with the shares.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
 

@@ -341,8 +341,12 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   const Findings found = findings(analysis);
   json["findings"] = {{"what", found.what}, {"why", found.why}, {"next", found.next}};
   json["head"] = Json::array();
-  for (const HeadLine& line : head_lines(analysis))
+  json["meanings"] = Json::object();
+  for (const HeadLine& line : head_lines(analysis)) {
     json["head"].push_back(Json::array({line.label, line.text}));
+    if (const auto meaning = meaning_of(line.label); !meaning.empty())
+      json["meanings"][line.label] = meaning;
+  }
   json["phases"] = phases_json(analysis);
   json["iteration_us"] = number(analysis.iteration.us);
   json["shares_percent"] = shares_json(analysis.shares_percent);

@@ -37,10 +37,10 @@ fs::path find_program() {
   for (const fs::path& place : places) {
     if (access(place.c_str(), X_OK) == 0) return place;
   }
-  throw std::runtime_error(
-      fmt::format("{}: not found: built without a CUDA toolkit, or installed without component "
-                  "measure (cmake --install BUILD --component measure)",
-                  places[1].lexically_normal().string()));
+  throw std::runtime_error(fmt::format(
+      "{}: not found: it is in no wheel, and is built and installed with a CUDA toolkit "
+      "(cmake --install BUILD --component measure)",
+      places[1].lexically_normal().string()));
 }
 
 void run_measure(const std::vector<std::string>& words) {

@@ -132,12 +132,18 @@ function showHead() {
   byId('source').textContent = source;
   document.title = source + ' – inline_prof report';
   for (const part of ['what', 'why', 'next']) byId(part).textContent = data.findings[part];
+  const idOf = (label) => 'meaning-' + label.replace(' ', '-');
+  const titleOf = (label) =>
+      element('dt', {}, label in data.meanings ? element('a', {href: '#' + idOf(label)}, label) : label);
   for (const [label, words] of data.head) {
-    byId('head').append(element('dt', {}, label),
+    byId('head').append(titleOf(label),
                         element('dd', {class: label === 'warning' ? 'warning' : null}, words));
     if (label === 'overhead' || label === 'event bias') {
-      byId('overhead').append(element('dt', {}, label), element('dd', {}, words));
+      byId('overhead').append(titleOf(label), element('dd', {}, words));
     }
+  }
+  for (const [label, words] of Object.entries(data.meanings)) {
+    byId('meanings').append(element('dt', {id: idOf(label)}, label), element('dd', {}, words));
   }
 }
 
@@ -178,6 +184,9 @@ function showShares() {
 // What could be saved at most, the largest first.
 function showCauses(layers) {
   byId('causes').hidden = data.causes.length === 0;
+  if (data.causes.length === 0) {
+    for (const link of document.querySelectorAll('.verdict a[href="#causes"]')) link.href = '#totals';
+  }
   for (const [name, gain, time, rows, advice, where, row] of data.causes) {
     const percent = (us) => (100 * us / data.iteration_us).toFixed(1) + ' %';
     const item = element('li', {}, element('b', {}, name), ': ' + percent(gain) + ', ' + microseconds(gain) + ' us' +
@@ -197,14 +206,15 @@ function showTotals() {
   for (const [title, totals] of data.totals) {
     const body = element('tbody', {});
     for (const [name, count, time, ratio, peak] of totals) {
-      body.append(element('tr', {}, element('td', {}, name), numberCell(String(count)), numberCell(microseconds(time)),
+      body.append(element('tr', {}, element('td', {class: 'sum'}, name), numberCell(String(count)), numberCell(microseconds(time)),
                           numberCell(data.iteration_us ? (100 * time / data.iteration_us).toFixed(1) : ''),
                           numberCell(ratio === null ? '' : ratio.toFixed(2)),
                           numberCell(peak === null ? '' : (100 * peak).toFixed(0))));
     }
     const head = element('tr', {});
-    for (const words of [title, 'Number', 'us', '%', 'Ratio', 'Peak, %'])
-      head.append(element('th', {scope: 'col'}, words));
+    head.append(element('th', {scope: 'col'}, title));
+    for (const words of ['Number', 'us', '%', 'Ratio', 'Peak, %'])
+      head.append(element('th', {scope: 'col', class: 'number'}, words));
     byId('total-tables').append(element('div', {class: 'scroll', tabindex: '0'},
                                         element('table', {}, element('thead', {}, head), body)));
   }

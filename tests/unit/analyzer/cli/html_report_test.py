@@ -95,6 +95,17 @@ class Report(unittest.TestCase):
         self.assertIn("2 interleaved_launch", self.text("#head"))
         self.assertIn("MLP.fc1", self.text("#layer-table"))
 
+    def test_links_lead_to_what_lines_mean(self):
+        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.assertGreater(self.value("document.querySelectorAll('#head a').length"), 4)
+        self.assertEqual(self.value("[...document.querySelectorAll('.lines a, .verdict a')].filter(link => "
+                                    "!document.querySelector(link.hash) || document.querySelector(link.hash).hidden)"
+                                    ".length"), 0)
+        own = ["run", "machine", "shares", "period", "vendor", "not seen", "warning", ""]
+        self.assertEqual(self.value("[...document.querySelectorAll('#head dt')].filter(title => !title.firstElementChild)"
+                                    ".map(title => title.textContent).filter(title => !%s.includes(title))"
+                                    % json.dumps(own)), [])
+
     def test_layers_open_down_to_devices_and_samples(self):
         self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
         layers = self.value("document.querySelectorAll('tr.layer').length")
