@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Follows "A model" of docs/how_to_add.md.
+"""Follows docs/how_to_add.md: a model, a kernel family, a report column, a trace format and a subcommand.
 
     how_to_add_test.py write PAGE ROOT FOLDER
     how_to_add_test.py test PAGE ROOT PROF_MODEL PROF_ANALYZE
 
-`write` puts the example beside this file where the page says, below FOLDER, and the registry of ROOT with
-the page's lines added.  `test` runs the two programs that were built with them.
+`write` puts the examples beside this file where the page says, below FOLDER, and the files of ROOT that the page names with
+the lines added.  `test` runs the two programs that were built with them.
 """
 
 import csv
@@ -19,6 +19,21 @@ import textwrap
 import unittest
 
 REGISTRY = "analyzer/model/registry.cpp"
+EXAMPLES = {"softmax": "analyzer/model/calibrated/softmax", "lines": "analyzer/read/lines", "count": "analyzer/cli/prof_analyze"}
+# file -> the line that a row is put behind, and the row
+ROWS = {
+    "analyzer/model/families/kernel_family.cpp": [
+        ("constexpr std::array kKernelFamilies{",
+         'KernelFamily{"kernel_of_the_page<", "vectorized", "work of the page", kMovement, Block::kVectors},')],
+    "analyzer/report/columns.cpp": [
+        ("std::vector<Column<Row>> all{", 'column<Row, [](const Row& row) { return 2 * row.calls; }>("twice_the_calls"),')],
+    "analyzer/read/read_profile.cpp": [
+        ('#include "read/gzip.hpp"', '#include "read/lines/lines.hpp"'), ("constexpr std::array kFormats{", "kLines,")],
+    "analyzer/cli/prof_analyze/main.cpp": [
+        ("constexpr Subcommand kSubcommands[] = {", '{"count", "Counts events", "prof-analyze count prof.json", declare_count},')],
+    "analyzer/cli/prof_analyze/commands.hpp": [
+        ("// One for each row of the table of subcommands in main.cpp.", "void declare_count(Command& command, int& status);")],
+}
 
 
 def blocks(page, language):
@@ -38,29 +53,48 @@ def with_lines(registry, lines):
     return f"{head}\n{entries.rstrip()}{end}{tail}"
 
 
+def with_row(path, text, line, row):
+    head, found, tail = text.partition(line)
+    if not found:
+        sys.exit(f"{path}: expected the line {line}")
+    return f"{head}{found}\n{row}\n{tail}"
+
+
 def write(page, root, folder):
     lines = blocks(page, "cpp")[0].splitlines(keepends=True)
     files = {REGISTRY: with_lines((root / REGISTRY).read_text(), lines)}
-    for file in (pathlib.Path(__file__).parent / "softmax").iterdir():
-        files[f"analyzer/model/calibrated/softmax/{file.name}"] = file.read_text()
+    for path, rows in ROWS.items():
+        if f"`{path}`" not in page and path.endswith(".cpp"):
+            sys.exit(f"the page does not name {path}")
+        files[path] = (root / path).read_text()
+        for line, row in rows:
+            files[path] = with_row(path, files[path], line, row)
+    for example, place in EXAMPLES.items():
+        for file in (pathlib.Path(__file__).parent / example).iterdir():
+            files[f"{place}/{file.name}"] = file.read_text()
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
 
 
-class Example(unittest.TestCase):
+class Page(unittest.TestCase):
     page = root = prof_model = prof_analyze = None
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.table = blocks(self.page, "csv")[0]
 
     def run_program(self, *words):
         done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+
+class Model(Page):
+    def setUp(self):
+        super().setUp()
+        self.table = blocks(self.page, "csv")[0]
 
     def test_is_listed_with_its_columns(self):
         models = csv.DictReader(self.run_program(self.prof_model, "list", "--format", "csv").splitlines())
@@ -95,12 +129,40 @@ class Example(unittest.TestCase):
                          [("softmax", f"{float(predicted):.6f}")])
 
 
+class Rows(Page):
+    def report(self, file):
+        return json.loads(self.run_program(self.prof_analyze, file, "--format", "json"))
+
+    def test_a_kernel_of_the_family_is_predicted(self):
+        profile = json.loads((self.root / "tests/data/gen3/small_h200.prof.json").read_text())
+        profile["events"] = profile["events"][:1]
+        profile["events"][0].update(kernel_name="void kernel_of_the_page<float>(float*)", op={
+            "kind": "memory", "read_bytes": 10 ** 8, "write_bytes": 10 ** 8})
+        (self.folder / "prof.json").write_text(json.dumps(profile))
+        self.assertEqual([row["model"] for row in self.report("prof.json")["rows"]], ["family vectorized"])
+
+    def test_the_column_is_in_the_json(self):
+        rows = self.report(self.root / "tests/data/gen3/small_h200.prof.json")["rows"]
+        self.assertEqual([row["twice_the_calls"] for row in rows], [2 * row["calls"] for row in rows])
+
+    def test_the_format_is_read(self):
+        (self.folder / "times.lines").write_text("times of kernels\nfirst 12.5\nsecond 30\n")
+        rows = self.report("times.lines")["rows"]
+        self.assertEqual({row["event"]: row["raw_us"] for row in rows}, {"first": 12.5, "second": 30})
+
+    def test_the_subcommand_runs_and_stands_in_the_help(self):
+        small = self.root / "tests/data/gen3/small_h200.prof.json"
+        events = len(json.loads(small.read_text())["events"])
+        self.assertEqual(self.run_program(self.prof_analyze, "count", small), f"{events}\n")
+        self.assertIn("Counts events", self.run_program(self.prof_analyze, "--help"))
+
+
 if __name__ == "__main__":
     action, page_file, root_folder, *rest = sys.argv[1:]
     text_of_page = pathlib.Path(page_file).read_text()
     if action == "write":
         write(text_of_page, pathlib.Path(root_folder), pathlib.Path(rest[0]))
     else:
-        Example.page, Example.root = text_of_page, pathlib.Path(root_folder)
-        Example.prof_model, Example.prof_analyze = rest
+        Page.page, Page.root = text_of_page, pathlib.Path(root_folder).resolve()
+        Page.prof_model, Page.prof_analyze = rest
         unittest.main(argv=sys.argv[:1])
