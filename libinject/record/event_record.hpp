@@ -1,6 +1,8 @@
 // One event of prof.json, and its samples.
 #pragma once
 
+#include "watch/history.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -83,6 +85,8 @@ struct EventRecord {
   std::string reason;                // why it is not timed as others are; the same mutex
   std::optional<LaunchShape> shape;  // of the first launch; labels have none
   std::unique_ptr<Op> op;
+  // Samples since it was characterised, uncorrected as all are; RunRecord::mutex.  Null: none.
+  std::unique_ptr<watch::History> history;
 
   std::atomic<std::uint64_t> calls{1};
   // The label was still open when the next iteration began.

@@ -73,17 +73,6 @@ class MetricsText {
     return labels_.with("gpu", std::to_string(device_id));
   }
 
-  // Returns the time of a pair around nothing, while the GPU is busy.
-  [[nodiscard]] double bias_us(int device_id) const {
-    double other = 0;
-    for (const Calibration& calibration : run_.calibrations) {
-      if (calibration.device_id != device_id) continue;
-      if (calibration.state == "busy") return calibration.empty_pair.median_us;
-      other = calibration.empty_pair.median_us;
-    }
-    return other;
-  }
-
   void gather() {
     std::map<std::pair<int, int>, std::vector<Timed>> by_stream;
     for (std::size_t i = 0; i < run_.events.size(); ++i) {
@@ -94,11 +83,13 @@ class MetricsText {
       std::vector<float> times_ms;
       for (std::uint32_t k = 0; k < count; ++k)
         times_ms.push_back(event.sample(k).measured_ms);
-      const double middle_us = base::median_and_interval95(times_ms).median * 1e3;
+      double middle_us = base::median_and_interval95(times_ms).median * 1e3;
+      if (event.history && !event.history->bins().empty())
+        middle_us = event.history->bins().back().sketch.quantile(0.5) * 1e-3;
       auto calls = static_cast<double>(event.calls.load(std::memory_order_relaxed));
       if (event.has(Flag::kAnyOccurrence))  // these count the whole run
         calls /= std::max(1.0, static_cast<double>(run_.iteration_times.size()));
-      const double time_us = std::max(0.0, middle_us - bias_us(event.device_id));
+      const double time_us = std::max(0.0, middle_us - pair_bias_us(run_, event.device_id));
       by_stream[{event.device_id, event.stream_index}].push_back(
           {.event = &event, .in_iteration_s = calls * time_us * 1e-6});
     }
@@ -132,7 +123,11 @@ class MetricsText {
     std::vector<float> times_ms;
     for (std::size_t i = count - std::min(count, kRecentIterations); i < count; ++i)
       times_ms.push_back(run_.iteration_times[i]);
-    const base::MedianAndInterval middle = base::median_and_interval95(times_ms);
+    base::MedianAndInterval middle = base::median_and_interval95(times_ms);
+    if (run_.watch && !run_.watch->iteration.bins().empty()) {
+      middle = {.median = run_.watch->iteration.bins().back().sketch.quantile(0.5) * 1e-6,
+                .ci95 = std::nullopt};
+    }
     iteration_s_ = middle.median * 1e-3;
     // The iteration times are those of the device with the lowest number.
     int first = timed_.empty() ? 0 : timed_.begin()->first;
@@ -200,8 +195,13 @@ class MetricsText {
     Gauge(out_, "inline_prof_live_samples_missing",
           "Samples that were lost; prof.json has the reasons.")
         .add(labels_, static_cast<double>(missing));
+    if (run_.watch) {
+      Gauge(out_, "inline_prof_live_changes",
+            "Events, layers and iterations that became slower or faster since they are watched.")
+          .add(labels_, static_cast<double>(run_.watch->changes_found));
+    }
     Gauge(out_, "inline_prof_live_complete",
-          "1 once the profile is complete; nothing here changes from then on.")
+          "1 once the profile is complete: nothing here changes from then on, unless it is watched.")
         .add(labels_, facts_.complete ? 1 : 0);
   }
 

@@ -24,6 +24,9 @@ constexpr std::pair<Flag, const char*> kFlagWords[] = {
     {Flag::kPdlRemoved, format::kFlagPdlRemoved},
 };
 
+// By FoundChange::Of.
+constexpr std::array kNamesOfChanged{format::kOfEvent, format::kOfLayer, format::kOfIteration};
+
 std::string hexadecimal(const void* pointer) {
   std::array<char, 24> text{};
   std::snprintf(text.data(), text.size(), "0x%llx",
@@ -61,6 +64,7 @@ class ProfWriter {
     if (facts_.cross_check) write_cross_check(*facts_.cross_check);
     write_overhead();
     write_dropped();
+    if (run_.watch) write_history(*run_.watch);
     std::vector<std::string> not_seen = run_.not_seen;
     not_seen.insert(not_seen.end(), facts_.not_seen.begin(), facts_.not_seen.end());
     write(format::kNotSeen, not_seen);
@@ -288,6 +292,7 @@ class ProfWriter {
     if (facts_.cross_check) write_cross_check_times(event, samples, facts_.cross_check->times_us);
     extra_infos(events::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(events::kExtraInfosStop, event, samples, &ExtraInfos::stop);
+    if (event.history) write_bins(events::kHistory, *event.history);
     json_.end_object();
   }
 
@@ -393,6 +398,107 @@ class ProfWriter {
     write(format::dropped::kInterleavedLaunch, run_.dropped.interleaved_launch);
     write(format::dropped::kIrregularIteration, run_.dropped.irregular_iteration);
     write(format::dropped::kDestroyed, run_.dropped.destroyed);
+    json_.end_object();
+  }
+
+  // Each column is a list with one element for each bin or reading.
+  template <typename Value, typename Rows, typename ValueOf>
+  void write_column(const format::Field<format::List<Value>>& field, const Rows& rows,
+                    ValueOf value_of) {
+    begin(field);
+    for (const auto& row : rows)
+      json_.value<Value>(std::invoke(value_of, row));
+    json_.end_array();
+  }
+
+  void write_bins(const format::Field<format::Object>& field, const watch::History& history) {
+    namespace bins = format::bins;
+    const auto& all = history.bins();
+    begin(field);
+    write_column(bins::kStartS, all, &watch::Bin::start_s);
+    write_column(bins::kEndS, all, &watch::Bin::end_s);
+    write_column(bins::kFirstIteration, all, &watch::Bin::first_iteration);
+    write_column(bins::kLastIteration, all, &watch::Bin::last_iteration);
+    write_column(bins::kFirstBucket, all, [](const watch::Bin& bin) {
+      return static_cast<std::int64_t>(bin.sketch.first_bucket());
+    });
+    write_column(bins::kCounts, all,
+                 [](const watch::Bin& bin) -> const auto& { return bin.sketch.counts(); });
+    json_.end_object();
+  }
+
+  void write_machine(const MachineHistory& history) {
+    namespace machine = format::machine;
+    const auto& all = history.readings;
+    json_.new_line();
+    json_.begin_object();
+    write(machine::kDeviceId, history.device_id);
+    write_column(machine::kTimeS, all, &MachineReading::time_s);
+    write_column(machine::kSmClockMhz, all, &MachineReading::sm_clock_mhz);
+    write_column(machine::kMemoryClockMhz, all, &MachineReading::memory_clock_mhz);
+    write_column(machine::kPowerW, all, &MachineReading::power_w);
+    write_column(machine::kTemperatureC, all, &MachineReading::temperature_c);
+    write_column(machine::kThrottleReasons, all, &MachineReading::throttle_reasons);
+    write_column(machine::kEccErrors, all, &MachineReading::ecc_errors);
+    write_column(machine::kNvlinkErrors, all, &MachineReading::nvlink_errors);
+    json_.end_object();
+  }
+
+  // Returns the event's place in the file's list; below 0 if it is not in it any more.
+  [[nodiscard]] std::int64_t place_of(const EventRecord* wanted) const {
+    std::int64_t place = 0;
+    for (const EventRecord& event : run_.events) {
+      if (event.phase == run_.phase_in_making) continue;
+      if (&event == wanted) return place;
+      ++place;
+    }
+    return -1;
+  }
+
+  void write_change(const FoundChange& found) {
+    namespace changes = format::changes;
+    const std::int64_t place = found.event == nullptr ? -1 : place_of(found.event);
+    if (found.of == FoundChange::Of::kEvent && place < 0) return;
+    json_.new_line();
+    json_.begin_object();
+    write(changes::kOf, kNamesOfChanged[static_cast<std::size_t>(found.of)]);
+    if (place >= 0) write(changes::kEvent, place);
+    if (!found.layer_name.empty()) write(changes::kLayerName, found.layer_name);
+    write(changes::kDeviceId, found.device_id);
+    write(changes::kBeganS, found.change.began_s);
+    write(changes::kDetectedS, found.change.detected_s);
+    write(changes::kBeganIteration, found.change.began_iteration);
+    write(changes::kBeforeUs, found.change.before_ns * 1e-3);
+    write(changes::kAfterUs, found.change.after_ns * 1e-3);
+    write(changes::kRatio, found.change.ratio);
+    write(changes::kRatioCi95, std::array{found.change.ratio_low, found.change.ratio_high});
+    write(changes::kReason, found.reason);
+    json_.end_object();
+  }
+
+  void write_history(const WatchRecord& watch) {
+    namespace history = format::history;
+    json_.new_line();
+    begin(format::kHistory);
+    write(history::kBudget, watch.budget);
+    write(history::kSeed, watch.seed);
+    write(history::kFalseAlarmsPerMonth, watch.false_alarms_per_month);
+    write(history::kRelativeError, watch::QuantileSketch::kRelativeError);
+    write(history::kStartedS, watch.started_s);
+    write(history::kUntilS, watch.until_s);
+    write(history::kPairs, watch.pairs);
+    write(history::kPairCostUs, watch.pair_cost_us > 0 ? std::optional(watch.pair_cost_us)
+                                                       : std::nullopt);
+    write(history::kCostShare, watch.cost_share);
+    write_bins(history::kIteration, watch.iteration);
+    begin(history::kMachine);
+    for (const MachineHistory& each : watch.machine)
+      write_machine(each);
+    json_.end_array();
+    begin(history::kChanges);
+    for (const FoundChange& found : watch.changes)
+      write_change(found);
+    json_.end_array();
     json_.end_object();
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "record/event_record.hpp"
+#include "record/watch_record.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -187,6 +188,7 @@ struct RunRecord {
   std::vector<RuntimeData> runtime_data;
   std::vector<BlockTimes>
       overhead_blocks;  // in chronological order; empty: overhead was not measured
+  std::unique_ptr<WatchRecord> watch;  // null: the run is not watched
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
 
@@ -201,5 +203,16 @@ struct RunRecord {
     return !is_last;
   }
 };
+
+// Returns the time of a pair around nothing, while the GPU is busy.  With the mutex held.
+[[nodiscard]] inline double pair_bias_us(const RunRecord& run, int device_id) {
+  double other = 0;
+  for (const Calibration& calibration : run.calibrations) {
+    if (calibration.device_id != device_id) continue;
+    if (calibration.state == "busy") return calibration.empty_pair.median_us;
+    other = calibration.empty_pair.median_us;
+  }
+  return other;
+}
 
 }  // namespace inline_prof::record

@@ -171,7 +171,7 @@ void WriterThread::write_checkpoint_now() {
 
 void WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
-  facts.complete = complete;
+  facts.complete = facts.complete || complete;
   std::string text;
   std::string metrics;
   {

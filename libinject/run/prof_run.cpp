@@ -66,6 +66,7 @@ constexpr std::array kSettings{
     Setting{"--repeat", "INLINE_PROF_REPEAT"},
     Setting{"--policy", "INLINE_PROF_POLICY"},
     Setting{"--seed", "INLINE_PROF_SEED"},
+    Setting{"--watch", "INLINE_PROF_WATCH"},
     Setting{"--mode", "INLINE_PROF_MODE"},
     Setting{"--iteration", "INLINE_PROF_ITERATION"},
     Setting{"--ranks", "INLINE_PROF_RANKS"},

@@ -88,6 +88,8 @@ timer::ContextTimer::Pair* Arming::open_pair(timer::ContextTimer& timer, CUstrea
 }
 
 void Arming::close_pair(const void* stream, timer::ContextTimer::Pair& pair) {
+  const auto timed = pair.is_watched ? session_.watching.budget().time_now_and_then()
+                                     : WatchBudget::Timed(nullptr);
   // A failure is counted where it is noticed.
   const auto result = pair.timer->end(static_cast<CUstream>(const_cast<void*>(stream)), pair);
   if (result == timer::ContextTimer::EndResult::kSpoiled) {
@@ -98,6 +100,9 @@ void Arming::close_pair(const void* stream, timer::ContextTimer::Pair& pair) {
 
 timer::ContextTimer::Pair* Arming::begin_pair(ArmedEvent& armed, WantedOccurrence& wanted,
                                               OtherThreads others) {
+  WatchBudget& budget = session_.watching.budget();
+  const bool is_watched = session_.watching.is_on();
+  const auto timed = is_watched ? budget.time_now_and_then() : WatchBudget::Timed(nullptr);
   const auto generation = generation_.load(std::memory_order_acquire);
   record::EventRecord* event = wanted.event.load(std::memory_order_relaxed);
   timer::ContextTimer* timer = armed.timer.load(std::memory_order_relaxed);
@@ -111,7 +116,9 @@ timer::ContextTimer::Pair* Arming::begin_pair(ArmedEvent& armed, WantedOccurrenc
       *timer, stream, *event, iteration, others,
       event->has(record::Flag::kRecaptured) ? Captures::kGetNodes : Captures::kAreLeftAlone);
   if (pair == nullptr) return nullptr;
-  pair->discard.store(session_.overhead.is_measured(), std::memory_order_relaxed);
+  pair->is_watched = is_watched;
+  if (is_watched) budget.spend_pair();
+  pair->discard.store(session_.overhead.is_measured() && !is_watched, std::memory_order_relaxed);
   wanted.taken.store(pair, std::memory_order_release);
   return pair;
 }

@@ -239,6 +239,10 @@ bool settle_by_phase(Session& session) {
 
 }  // namespace
 
+bool settle_characterisation(Session& session) {
+  return settle_measured(session) && *sys::off_reason() == '\0';
+}
+
 bool settle_completeness(Session& session, End end) {
   sys::on_large_stack([&] { session.phases.settle_others(); });
   const bool has_all = settle_by_phase(session);

@@ -108,7 +108,8 @@ bool Contexts::poll_all() {
   const timer::ContextTimer* first = first_timer();
   bool all_read = true;
   for (timer::ContextTimer& timer : timers_) {
-    timer.poll(&timer == first ? &session_.run.iteration_times : nullptr);
+    timer.poll(&timer == first ? &session_.run.iteration_times : nullptr,
+               session_.watching.inbox());
     all_read =
         all_read && (!timer.is_alive() || (timer.pending() == 0 && !timer.origins_pending()));
   }

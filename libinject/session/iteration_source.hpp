@@ -92,6 +92,8 @@ class IterationSource {
   void judge_what_was_left();
   // Lowers the confidence below one half, and says why.
   void doubt(const std::string& why);
+  // An iteration starts that is passed over.  Needs no mutex.
+  void forget_hints() noexcept { hints_.store(0, std::memory_order_relaxed); }
   // An iteration starts.  In the warm-up waits are only counted: they tell how many are usual.
   void count_hints_from_now_on(bool is_measured);
 

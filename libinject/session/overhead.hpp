@@ -23,7 +23,8 @@ class Overhead {
 
   // False if overhead is not to be measured, or there is nothing to arm.
   [[nodiscard]] bool begin(std::int64_t iteration);
-  // True from then on: pairs are recorded for their cost alone.  Needs no mutex.
+  // True from then on: pairs are recorded for their cost alone, unless they are watched.  Needs no
+  // mutex.
   [[nodiscard]] bool is_measured() const noexcept {
     return is_measured_.load(std::memory_order_relaxed);
   }

@@ -318,6 +318,7 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
   const std::int64_t position = position_of(iteration);
   std::int64_t every = position < kCompareOftenUntil ? kCompareEvery : kCompareEveryLater;
   if (courses_.size() > 1) every = kCompareEveryOfSeveral;
+  if (session_.watching.is_on()) every = session_.watching.compare_every();
   const bool is_due = comparison_.first_deviations.size() < kFirstCompared ||
                       comparison_.differing > 0 || is_hinted || position % every == 0;
   if (!is_due) {
@@ -326,6 +327,7 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
   }
   begin_counting_anew();
   launch::filter.add(launch::LaunchFilter::kComparing);
+  if (session_.watching.is_on()) session_.watching.note_comparison();
   return false;
 }
 
@@ -343,6 +345,7 @@ void Phases::leave(std::int64_t last, std::string reason) {
   end_stretch(last);
   reset_comparison(last);
   session_.graph_kernels.pause();
+  session_.watching.stop();
   session_.arming.disarm();
   session_.rebinding.forget();
   session_.overhead.forget_armed();

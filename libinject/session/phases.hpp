@@ -37,6 +37,7 @@ struct Course {
   std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards
   std::vector<std::size_t> in_graphs{};            // targets that are such kernels
   std::unique_ptr<AdaptiveController> adaptive{};  // null for the other policies
+  bool is_settled = false;    // said what is missing of its samples
   std::int64_t position = 0;  // of the last iteration, while the program is in another phase
   std::vector<std::uint64_t> signatures{};  // of iterations
 };
@@ -54,6 +55,8 @@ class Phases {
   // The iteration before its first one.
   [[nodiscard]] std::int64_t start() const noexcept { return start_; }
   void begin_after(std::int64_t iteration) noexcept { start_ = iteration; }
+  // When profiling began, by monotonic_seconds().  Needs no mutex.
+  [[nodiscard]] double began_s() const noexcept { return began_s_; }
   // Number of an iteration in the present phase, counted from 1.
   [[nodiscard]] std::int64_t position_of(std::int64_t iteration) const noexcept {
     return iteration - start_;
@@ -130,7 +133,7 @@ class Phases {
   std::vector<Course> courses_;  // by phase; that of the present one is empty
   int index_ = 0;
   std::int64_t start_ = 0;
-  double began_s_ = monotonic_seconds();
+  const double began_s_ = monotonic_seconds();
   double phase_began_s_ = 0;
   std::string reason_ = "the first iterations";
   Comparison comparison_;

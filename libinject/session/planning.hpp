@@ -23,6 +23,8 @@ class Planning {
   void settle_discovery();
   // Warns of names in the schedule that no event had.
   void say_what_was_never_met();
+  // What a pair adds to the time between its events: plausible where it was not calibrated.
+  [[nodiscard]] double pair_ms();
 
  private:
   [[nodiscard]] bool plan_run();
@@ -31,7 +33,6 @@ class Planning {
   void merge_ops_into_labels();
   void leave_out_rare_events();
   [[nodiscard]] std::vector<schedule::ClassMember> name_classes();
-  [[nodiscard]] double pair_ms();
   void begin_adaptive(const std::vector<schedule::ClassMember>& members);
   [[nodiscard]] schedule::Selection plain_part(const schedule::Selection& selection);
   [[nodiscard]] std::vector<std::size_t> graph_targets() const;

@@ -167,6 +167,7 @@ void Rebinding::lose_stream(CUstream stream) {
 
 void Rebinding::lose_context(timer::ContextTimer& timer) {
   if (!timer.is_alive()) return;
+  session_.watching.lose_context(timer);
   session_.run.dropped.destroyed.fetch_add(timer.forget());
   bool some_are_wanted = false;
   for (StreamInfo& stream : session_.contexts.streams()) {

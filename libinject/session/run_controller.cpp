@@ -93,14 +93,24 @@ void RunController::carry_out(const Choice& choice, std::int64_t iteration) {
 }
 
 void RunController::start_measured_iteration(std::int64_t iteration) {
+  Watching& watching = session_.watching;
+  const bool is_watched = watching.is_on();
+  const WatchBudget::Timed timed(is_watched ? &watching.budget() : nullptr);
   const bool was_void = session_.arming.is_iteration_void();
   session_.source.count_hints_from_now_on(true);
   session_.run.dropped.irregular_iteration.fetch_add(
       session_.arming.drop_samples_of_irregular_iteration());
   session_.rebinding.lose_silent_streams(iteration);
   session_.rebinding.go_on_searching();
-  session_.contexts.poll_all();
+  watching.end_iteration(was_void);
+  // Our own thread reads what is watched.
+  if (!is_watched) session_.contexts.poll_all();
   if (session_.phases.has_left(iteration, was_void)) return;
+  if (is_watched && watching.is_wanted()) {
+    auto targets = watching.start_iteration(iteration);
+    const auto kind = targets.empty() ? Choice::Kind::kNothing : Choice::Kind::kTargets;
+    return carry_out({.kind = kind, .targets = std::move(targets)}, iteration);
+  }
   session_.contexts.record_origins(iteration);
   session_.progress.report(iteration);
   Choice choice = choose(iteration);
@@ -139,11 +149,16 @@ bool RunController::everything_was_recorded() const {
          session_.phases.course().plan.last_iteration();
 }
 
-void RunController::close_record() {
+void RunController::close_characterisation() {
   session_.planning.say_what_was_never_met();
   session_.label_events.say_unmatched();
   const std::lock_guard lock(session_.run.mutex);
   session_.overhead.gather();
+}
+
+void RunController::close_record() {
+  close_characterisation();
+  const std::lock_guard lock(session_.run.mutex);
   if (*sys::off_reason() != '\0') {
     session_.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
   }
@@ -209,6 +224,10 @@ bool RunController::start_iteration() {
       // Another thread may have made the context, and still calibrate it.
       if ((!session_.contexts.poll_all() || session_.contexts.is_calibrating()) &&
           ++draining_iterations_ < kLongestDraining) {
+        return false;
+      }
+      if (session_.watching.is_wanted()) {
+        session_.go_on_watching();
         return false;
       }
       session_.finish();

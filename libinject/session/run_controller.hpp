@@ -19,6 +19,8 @@ class RunController {
   // True once every requested sample has been recorded.
   [[nodiscard]] bool everything_was_recorded() const;
 
+  // Every sample of the characterisation is there: what can be said of it is.
+  void close_characterisation();
   // Writes the notes that can only be written once the run is over.
   void close_record();
 

@@ -12,6 +12,7 @@
 #include "session/trigger.hpp"
 #include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 #include "sys/process.hpp"
@@ -118,6 +119,10 @@ bool Session::open() {
     for (const std::string& warning : spec->warnings)
       warn(warning);
   }
+  if (config.watch_share > 0 && settings.mode != schedule::Mode::kFineGrained) {
+    warn("INLINE_PROF_WATCH: mode " + run.mode +
+         " is not watched, fine_grained is: the run stops measuring when it has its samples");
+  }
   names_asked_for_ = names_asked_for(request);
   if (!open_outputs()) return false;
   exits_when_done_.store(config.exit_when_done || early_exit_when_done.load());
@@ -221,7 +226,9 @@ void Session::start_writer() {
 }
 
 record::WriteFacts Session::write_facts() {
+  watching.update_record();
   record::WriteFacts facts;
+  facts.complete = watching.has_begun() && is_complete_;
   facts.process_id = process_id_;
   facts.simulated = timer::driver_is_simulated();
   facts.libraries = timer::loaded_library_versions();
@@ -248,13 +255,16 @@ bool Session::tick() {
 
 // Called every second on the writer's thread.
 void Session::watch() {
+  watching.every_second();
   if (state() != RunState::kMeasuring) return;
+  if (watching.is_on() && watching.waits_for_iteration()) return;
   const std::lock_guard lock(mutex);
   if (source.is_guessed()) phases.watch(iteration());
 }
 
 void Session::iteration_starts(IterationMark mark) {
   if (!sys::is_on() || !counts(config, mark) || trigger::is_paused()) return;
+  if (watching.passes_over()) return;
   bool is_over = false;
   {
     const std::lock_guard lock(mutex);
@@ -277,6 +287,18 @@ void Session::iteration_starts(IterationMark mark) {
   }
 }
 
+// Says what is missing.  Whether a run that was watched is complete is known since then.
+void Session::settle(End end) {
+  if (watching.is_on()) {
+    sys::on_large_stack([&] { phases.settle_others(); });
+  } else {
+    const bool is_complete = settle_completeness(*this, end);
+    if (!watching.has_begun()) is_complete_ = is_complete;
+  }
+  watching.stop();
+  controller.close_record();
+}
+
 // Reads finished samples and reports what is missing, unless the run was over before.  Waits for
 // 200 ms at most.
 Session::Closing Session::close_run(End end) {
@@ -296,8 +318,7 @@ Session::Closing Session::close_run(End end) {
     const std::lock_guard run_lock(run.mutex);
     run.phase_in_making = -1;
   }
-  is_complete_ = settle_completeness(*this, end);
-  controller.close_record();
+  settle(end);
   enter(RunState::kDone);
   return {.is_complete = is_complete_, .was_over = false};
 }
@@ -307,14 +328,25 @@ void Session::finish() {
   for (timer::ContextTimer& timer : contexts.timers())
     timer.destroy_events();
   graph_kernels.finish();
-  is_complete_ = settle_completeness(*this, End::kMeasured);
-  controller.close_record();
+  settle(End::kMeasured);
   enter(RunState::kDone);
   one_shot.stop();
   arming.disarm();
   trigger::remove();
   sys::turn_off_silently();
   writer->finish(is_complete_);
+}
+
+void Session::go_on_watching() {
+  if (!std::exchange(phases.course().is_settled, true)) {
+    const bool is_complete = settle_characterisation(*this);
+    is_complete_ = is_complete && (is_complete_ || !watching.has_begun());
+    controller.close_characterisation();
+  }
+  graph_kernels.pause();
+  arming.disarm();
+  enter(RunState::kMeasuring);
+  watching.begin();
 }
 
 void Session::finish_and_die(int signal) {
@@ -428,7 +460,7 @@ void Session::library_gone(CUlibrary library) {
 void Session::thread_may_launch() {
   launch::note_first_launch_of_thread();
   const std::lock_guard lock(mutex);
-  if (state() == RunState::kMeasuring) arming.expect_new_thread();
+  if (state() == RunState::kMeasuring && !watching.is_on()) arming.expect_new_thread();
 }
 
 void Session::host_copies() {

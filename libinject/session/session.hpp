@@ -24,6 +24,7 @@
 #include "session/run_state.hpp"
 #include "session/sites.hpp"
 #include "session/unit_test.hpp"
+#include "session/watching.hpp"
 #include "session/without_iterations.hpp"
 #include "sys/config.hpp"
 
@@ -74,6 +75,8 @@ class Session final : public hook::Observer {
   void finish_and_die(int signal);
   // All samples are read: the hooks only forward, the file is written.
   void finish();
+  // The same for a run that is watched from now on.
+  void go_on_watching();
 
   // Reports it on stderr and in prof.json; after profiling has been turned off, in prof.json only.
   void warn(std::string warning);
@@ -136,6 +139,7 @@ class Session final : public hook::Observer {
   UnitTests unit_tests{*this};
   Overhead overhead{*this};
   RunController controller{*this};
+  Watching watching{*this};
   Progress progress{*this};
 
  private:
@@ -150,6 +154,7 @@ class Session final : public hook::Observer {
     bool was_over;
   };
   [[nodiscard]] Closing close_run(End end);
+  void settle(End end);
   [[nodiscard]] hook::LaunchTicket begin_captured_launch(const hook::Launch& launch);
   void graph_was_launched();
 
@@ -161,7 +166,7 @@ class Session final : public hook::Observer {
   std::atomic<std::int64_t> iteration_{0};
   std::atomic<bool> exits_when_done_{false};
   std::atomic<std::uint64_t> graph_launches_{0};  // of graphs that are not followed
-  bool is_complete_ = false;                      // once it is over
+  std::atomic<bool> is_complete_{false};          // once it is over, or is watched
 };
 
 // Null before the first GPU call, and in a forked child.

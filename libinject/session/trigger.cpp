@@ -93,6 +93,10 @@ bool is_paused() noexcept {
   return paused.load(std::memory_order_relaxed);
 }
 
+bool is_resumed() noexcept {
+  return resumed.load(std::memory_order_relaxed);
+}
+
 bool was_paused() noexcept {
   return resumed.load(std::memory_order_relaxed) && resumed.exchange(false);
 }

@@ -14,6 +14,8 @@ void install(const sys::Config& config);
 
 // True once after each pause.  An iteration that was interrupted by the pause does not count.
 [[nodiscard]] bool was_paused() noexcept;
+// The same, without taking note of it.
+[[nodiscard]] bool is_resumed() noexcept;
 
 void remove() noexcept;  // the run is over
 

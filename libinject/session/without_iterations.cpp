@@ -141,7 +141,7 @@ hook::LaunchTicket WithoutIterations::begin_launch(const hook::Launch& launch) {
   slot.limit.store(count < ~pause ? count + pause : kNoLimit, std::memory_order_relaxed);
   if (site->sampled == nullptr) return ticket;
   timer::ContextTimer* timer = site->stream->timer;
-  timer->poll(nullptr);
+  timer->poll(nullptr, session_.watching.inbox());
   if (timer->last_sample_end_ms() > 0) note_time_so_far(timer->last_sample_end_ms());
   if (pause == kNoLimit) return ticket;
   site->sampled->reserve(static_cast<std::uint32_t>(session_.settings.repeat));

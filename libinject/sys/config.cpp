@@ -49,6 +49,12 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_TARGET_CI", "0.03", "above 0, below 1",
              "half width of the 95 % interval of a class's median, over the median, at which it "
              "is known well enough (policy adaptive)"},
+    Variable{"INLINE_PROF_WATCH", "0", "0% to 10%, or 0 to 0.1",
+             "share of the GPU's and of the launching thread's time in which a run goes on "
+             "measuring once all samples are taken, to find what gets slower (mode fine_grained); "
+             "0: it stops"},
+    Variable{"INLINE_PROF_FALSE_ALARMS", "1", "above 0 to 1000000",
+             "changes a month that a watched run may report though nothing has changed"},
     Variable{"INLINE_PROF_SEED", "1", "0 to 18446744073709551615",
              "seed of the interleaved order; equal on all ranks"},
     Variable{"INLINE_PROF_MODE", "fine_grained", "fine_grained, one_shot, data, unit_test",
@@ -197,16 +203,15 @@ std::optional<double> decimal(const char* name, double lowest, double highest, b
   return parsed;
 }
 
-// Reads the budget in percent. "0.1%" and "0.001" are the same, as in a schedule.json.
-std::optional<double> budget() {
-  constexpr const char* name = "INLINE_PROF_BUDGET";
+// Reads a share of the time, in percent. "0.1%" and "0.001" are the same, as in a schedule.json.
+std::optional<double> percentage(const char* name, double most, bool may_be_zero) {
   const auto text = value_of(name);
   if (!text) return std::nullopt;
   std::string_view digits = *text;
   const bool is_percentage = digits.ends_with('%');
   if (is_percentage) digits.remove_suffix(1);
-  const double percent = number<double>(digits).value_or(0) * (is_percentage ? 1 : 100);
-  if (!(percent > 0 && percent <= 100)) refuse(name, *text);
+  const double percent = number<double>(digits).value_or(-1) * (is_percentage ? 1 : 100);
+  if (!(percent >= 0 && percent <= most) || (percent == 0 && !may_be_zero)) refuse(name, *text);
   return percent;
 }
 
@@ -218,6 +223,7 @@ std::optional<std::string> mode() {
   return originals[original->place];
 }
 
+constexpr double kMostWatchPercent = 10;
 constexpr std::size_t kLongestPeriod = 65536;  // schedule::IterationFinder::kLongestGiven
 
 void read_iteration_source(Config& config) {
@@ -377,12 +383,20 @@ std::optional<Config> read_config() {
   config.warmup = integer("INLINE_PROF_WARMUP", "PROFILING_WARMUP_ITERS");
   config.repeat = integer("INLINE_PROF_REPEAT", "PROFILING_REPEAT_TIMES_PER_EVENT");
   config.policy = keyword("INLINE_PROF_POLICY");
-  config.budget_percent = budget();
+  config.budget_percent = percentage("INLINE_PROF_BUDGET", 100, false);
+  config.watch_share = percentage("INLINE_PROF_WATCH", kMostWatchPercent, true).value_or(0) / 100;
+  config.false_alarms_per_month =
+      decimal("INLINE_PROF_FALSE_ALARMS", 0, 1'000'000, true).value_or(1);
   config.target_ci = decimal("INLINE_PROF_TARGET_CI", 0, 1, false);
   const auto seed = integer<std::uint64_t>("INLINE_PROF_SEED");
   config.seed = seed.value_or(config.seed);
   config.seed_is_set = seed.has_value();
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
+  if (config.exit_when_done && config.watch_share > 0) {
+    throw ConfigError(
+        "INLINE_PROF_EXIT_WHEN_DONE=1: expected 0 beside INLINE_PROF_WATCH, which goes on "
+        "measuring until the program ends");
+  }
   config.progress = flag("INLINE_PROF_PROGRESS");
   static_cast<void>(flag("INLINE_PROF_TORCH"));  // read by Python; only checked here
   config.follows_phases = flag("INLINE_PROF_PHASES", true);

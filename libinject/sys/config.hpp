@@ -51,6 +51,8 @@ struct Config {
   std::optional<std::string> mode;
   std::optional<double> budget_percent;  // of the iteration time
   std::optional<double> target_ci;       // half width of the median's interval over the median
+  double watch_share = 0;                // of the time, after the characterisation; 0: none
+  double false_alarms_per_month = 1;     // of changes that are reported
   std::uint64_t seed = 1;
   bool seed_is_set = false;
   bool exit_when_done = false;

@@ -175,6 +175,7 @@ ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::in
   found->after_wait_us = since_last_wait_us();
   found->exclusive_use = nullptr;
   found->is_captured = false;
+  found->is_watched = false;
   pair = found;
   return BeginResult::kOk;
 }
@@ -285,7 +286,21 @@ bool ContextTimer::origins_pending() const noexcept {
          last_origin_.load(std::memory_order_acquire);
 }
 
-void ContextTimer::read_pair(Pair& pair) noexcept {
+// Its iteration has no origin.
+void ContextTimer::read_watched(Pair& pair, WatchedSamples& watched) noexcept {
+  float measured_ms = 0;
+  if (succeeded("cuEventElapsedTime",
+                sys::cuda().elapsed_ms(&measured_ms, pair.start, pair.stop)) &&
+      !pair.discard.load(std::memory_order_relaxed) && watched.size() < watched.capacity()) {
+    watched.push_back(
+        {.event = pair.event, .iteration = pair.iteration, .measured_ms = measured_ms});
+  }
+  pending_.fetch_sub(1, std::memory_order_release);
+  abandon(pair);
+}
+
+void ContextTimer::read_pair(Pair& pair, WatchedSamples& watched) noexcept {
+  if (pair.is_watched) return read_watched(pair, watched);
   float measured_ms = 0;
   float offset_ms = 0;
   Origin* origin = origin_of(pair.iteration);
@@ -327,7 +342,7 @@ void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept 
   first_unread_origin_.store(at, std::memory_order_release);
 }
 
-void ContextTimer::poll(record::IterationTimes* times) noexcept {
+void ContextTimer::poll(record::IterationTimes* times, WatchedSamples& watched) noexcept {
   if (polling_.test_and_set(std::memory_order_acquire)) return;
   if (is_alive() && has_events_ && (pending() != 0 || origins_pending())) {
     const ContextScope context(context_);
@@ -341,7 +356,7 @@ void ContextTimer::poll(record::IterationTimes* times) noexcept {
         Pair& pair = pairs_[(oldest + i) % pair_count_];
         if (pair.state.load(std::memory_order_acquire) != kPending) continue;
         if (has_finished(pair.stop)) {
-          read_pair(pair);
+          read_pair(pair, watched);
         } else {
           ++unfinished;
         }

@@ -12,8 +12,17 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace inline_prof::timer {
+
+// A pair of a run that is watched, as it was read.
+struct WatchedSample {
+  record::EventRecord* event = nullptr;
+  std::int64_t iteration = 0;
+  float measured_ms = 0;
+};
+using WatchedSamples = std::vector<WatchedSample>;
 
 class ContextTimer {
  public:
@@ -53,6 +62,7 @@ class ContextTimer {
     ExclusiveUse* exclusive_use = nullptr;  // a launch of another thread on the stream spoils it
     bool is_captured = false;               // its events are nodes of a graph of the application's
     std::atomic<bool> discard{false};       // read, and not kept
+    bool is_watched = false;                // its sample is no part of the characterisation
     std::unique_ptr<record::ExtraInfos> extra;
   };
 
@@ -95,8 +105,9 @@ class ContextTimer {
   }
 
   // Reads what has finished, without waiting. One thread at a time; others return at once. Appends
-  // iteration times to `times` unless it is null.
-  void poll(record::IterationTimes* times) noexcept;
+  // iteration times to `times` unless it is null, and watched samples to `watched` while it has
+  // room.
+  void poll(record::IterationTimes* times, WatchedSamples& watched) noexcept;
 
   // Returns the milliseconds from the origin of `iteration` to the end of the sample read last, for
   // runs without iterations.
@@ -128,7 +139,8 @@ class ContextTimer {
   // Gives the pair new events: a replay may record the captured ones at any time from now on.
   [[nodiscard]] bool renew(Pair& pair) noexcept;
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
-  void read_pair(Pair& pair) noexcept;
+  void read_pair(Pair& pair, WatchedSamples& watched) noexcept;
+  void read_watched(Pair& pair, WatchedSamples& watched) noexcept;
   void read_iteration_times(record::IterationTimes* times) noexcept;
 
   CUcontext context_;

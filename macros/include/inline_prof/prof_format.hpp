@@ -71,6 +71,7 @@ inline constexpr Field<List<Object>> kRuntimeData{"runtime_data"};
 inline constexpr Field<Nullable<Object>> kOverhead{"overhead"};
 inline constexpr Field<Object> kCrossCheck{"cross_check"};
 inline constexpr Field<Map<Count>> kDropped{"dropped"};
+inline constexpr Field<Object> kHistory{"history"};
 inline constexpr Field<List<Text>> kNotSeen{"not_seen"};
 inline constexpr Field<List<Text>> kWarnings{"warnings"};
 
@@ -169,7 +170,63 @@ inline constexpr Field<List<Nullable<Real>>> kAfterWaitUs{"after_wait_us", "us"}
 inline constexpr Field<List<Nullable<Real>>> kCrossCheckTimesUs{"cross_check_times_us", "us"};
 inline constexpr Field<List<Text>> kExtraInfosStart{"extra_infos_start"};
 inline constexpr Field<List<Text>> kExtraInfosStop{"extra_infos_stop"};
+inline constexpr Field<Object> kHistory{"history"};
 }  // namespace events
+
+// A run that is watched.  Times are since `started_at`.
+namespace history {
+inline constexpr Field<Real> kBudget{"budget"};
+inline constexpr Field<Count> kSeed{"seed"};
+inline constexpr Field<Real> kFalseAlarmsPerMonth{"false_alarms_per_month"};
+inline constexpr Field<Real> kRelativeError{"relative_error"};
+inline constexpr Field<Real> kStartedS{"started_s", "s"};
+inline constexpr Field<Real> kUntilS{"until_s", "s"};
+inline constexpr Field<Count> kPairs{"pairs"};
+inline constexpr Field<Nullable<Real>> kPairCostUs{"pair_cost_us", "us"};
+inline constexpr Field<Nullable<Real>> kCostShare{"cost_share"};
+inline constexpr Field<Object> kIteration{"iteration"};
+inline constexpr Field<List<Object>> kMachine{"machine"};
+inline constexpr Field<List<Object>> kChanges{"changes"};
+}  // namespace history
+
+// The times of an event or of the iteration, in bins of time: counts of a quantile sketch's
+// buckets.
+namespace bins {
+inline constexpr Field<List<Real>> kStartS{"start_s", "s"};
+inline constexpr Field<List<Real>> kEndS{"end_s", "s"};
+inline constexpr Field<List<Count>> kFirstIteration{"first_iteration"};
+inline constexpr Field<List<Count>> kLastIteration{"last_iteration"};
+inline constexpr Field<List<Count>> kFirstBucket{"first_bucket"};
+inline constexpr Field<List<List<Count>>> kCounts{"counts"};
+}  // namespace bins
+
+// Readings of a device, one element each.
+namespace machine {
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<List<Real>> kTimeS{"time_s", "s"};
+inline constexpr Field<List<Nullable<Real>>> kSmClockMhz{"sm_clock_mhz"};
+inline constexpr Field<List<Nullable<Real>>> kMemoryClockMhz{"memory_clock_mhz"};
+inline constexpr Field<List<Nullable<Real>>> kPowerW{"power_w"};
+inline constexpr Field<List<Nullable<Real>>> kTemperatureC{"temperature_c"};
+inline constexpr Field<List<Nullable<Count>>> kThrottleReasons{"throttle_reasons"};
+inline constexpr Field<List<Nullable<Count>>> kEccErrors{"ecc_errors"};
+inline constexpr Field<List<Nullable<Count>>> kNvlinkErrors{"nvlink_errors"};
+}  // namespace machine
+
+namespace changes {
+inline constexpr Field<Text> kOf{"of"};
+inline constexpr Field<Count> kEvent{"event"};
+inline constexpr Field<Text> kLayerName{"layer_name"};
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<Real> kBeganS{"began_s", "s"};
+inline constexpr Field<Real> kDetectedS{"detected_s", "s"};
+inline constexpr Field<Count> kBeganIteration{"began_iteration"};
+inline constexpr Field<Real> kBeforeUs{"before_us", "us"};
+inline constexpr Field<Real> kAfterUs{"after_us", "us"};
+inline constexpr Field<Real> kRatio{"ratio"};
+inline constexpr Field<std::array<Real, 2>> kRatioCi95{"ratio_ci95"};
+inline constexpr Field<Text> kReason{"reason"};
+}  // namespace changes
 
 // The attributes of an operation stand beside these two.
 namespace op {
@@ -226,6 +283,11 @@ inline constexpr Field<Count> kOccurrence{"same_name_events_occured_order_in_cod
 inline constexpr const char* kStateBusy = "busy";
 inline constexpr const char* kStateIdle = "idle";
 inline constexpr const char* kStateGraph = "graph";
+
+// Values of the field `of` of a change.
+inline constexpr const char* kOfEvent = "event";
+inline constexpr const char* kOfLayer = "layer";
+inline constexpr const char* kOfIteration = "iteration";
 
 // Values in the field `flags` of an event.
 inline constexpr const char* kFlagGraphNode = "graph_node";

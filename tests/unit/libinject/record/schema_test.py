@@ -64,7 +64,10 @@ def type_in(schema, node):
 def fields_of_the_schema(schema):
     objects = {"": schema, "op/": schema["definitions"]["event"]["properties"]["op"],
                "events/": schema["definitions"]["event"], "distribution/": schema["definitions"]["distribution"]}
-    objects.update({f"{name}/": schema["properties"][name] for name in ("profiler", "overhead", "cross_check")})
+    objects.update({f"{name}/": schema["properties"][name]
+                    for name in ("profiler", "overhead", "cross_check", "history")})
+    objects.update({"bins/": schema["definitions"]["bins"], "machine/": schema["definitions"]["machine"],
+                    "changes/": schema["definitions"]["change"]})
     objects.update({f"{name}/": schema["properties"][name]["items"]
                     for name in ("devices", "calibration", "phases", "runtime_data")})
     return {place + key: type_in(schema, node) for place, part in objects.items()
@@ -114,7 +117,12 @@ class WhatTheLibraryWrites(unittest.TestCase):
         parts = [("", self.file, schema["properties"])]
         parts += [("events/", e, event) for e in self.file["events"]]
         parts += [(f"{name}/", self.file[name], schema["properties"][name]["properties"])
-                  for name in ("profiler", "overhead")]
+                  for name in ("profiler", "overhead", "history")]
+        parts += [("bins/", b, schema["definitions"]["bins"]["properties"])
+                  for b in [self.file["history"]["iteration"], self.file["events"][0]["history"]]]
+        parts += [(f"{name}/", element, schema["definitions"][definition]["properties"])
+                  for name, definition in (("machine", "machine"), ("changes", "change"))
+                  for element in self.file["history"][name]]
         parts += [(f"{name}/", element, schema["properties"][name]["items"]["properties"])
                   for name in ("devices", "calibration", "phases", "runtime_data")
                   for element in self.file[name]]

@@ -1,0 +1,489 @@
+#include "session/watching.hpp"
+
+#include "launch/launch_filter.hpp"
+#include "session/session.hpp"
+#include "session/trigger.hpp"
+#include "watch/selection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace inline_prof::session {
+namespace {
+
+// 1,000 histories and detectors stay below 12 MiB, and their part of prof.json below 4 MiB.
+constexpr std::size_t kMostHistories = 1000;
+
+constexpr std::size_t kMostPairsOfAnIteration = 16;
+constexpr std::size_t kMostPlanned = 256;  // iterations: as many as a timer has pairs
+// Planned ahead: longer than the writer's thread is ever busy with a checkpoint.
+constexpr double kAheadSeconds = 3;
+constexpr std::int64_t kFewestAhead = 64;
+constexpr std::int64_t kMostAhead = 20'000;
+
+// What an iteration costs that is passed over, and a launch that is compared.
+constexpr std::int64_t kNsOfPassing = 10;
+constexpr std::int64_t kNsOfComparing = 40;
+
+// The chosen pairs keep below what may be spent, so that the account seldom runs out.
+constexpr double kPartForPairs = 0.9;
+constexpr double kPartForComparing = 0.25;
+constexpr std::int64_t kFewestToCompare = 256;
+constexpr std::int64_t kFewestToCompareOfSeveral = 8;  // where phases come in turns
+constexpr std::int64_t kMostToCompare = 65'536;
+
+// The iteration stands for everything that slows down at once, a throttled GPU for one.
+constexpr double kWeightOfIteration = 0.5;
+
+constexpr std::int64_t kNoWork = std::int64_t{1} << 62U;
+
+// An iteration that seems longer than this many usual ones was not one: the program slept.
+constexpr double kMostOfUsual = 4;
+
+// Without an iteration for so long, launches are counted (Phases::watch).
+constexpr double kPatienceSeconds = 10;
+constexpr double kPatienceIterations = 8;
+
+bool stands_for_iteration(const record::EventRecord& event) {
+  return event.start_index < 0;
+}
+
+struct Typical {
+  double ns = 0;  // 0: not known
+  double relative_spread = 1;
+};
+
+Typical typical_of(std::vector<float>& times_ms) {
+  if (times_ms.empty()) return {};
+  std::ranges::sort(times_ms);
+  const auto at = [&](double part) {
+    return static_cast<double>(
+        times_ms[static_cast<std::size_t>(part * static_cast<double>(times_ms.size() - 1))]);
+  };
+  const double median = at(0.5);
+  if (!(median > 0)) return {};
+  constexpr double quartiles_of_sigma = 1.349;  // of a normal distribution
+  return {.ns = median * 1e6, .relative_spread = (at(0.75) - at(0.25)) / quartiles_of_sigma / median};
+}
+
+std::string in_us(double ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g us", ns * 1e-3);
+  return text.data();
+}
+
+std::string name_of(const record::FoundChange& found) {
+  using Of = record::FoundChange::Of;
+  if (found.of == Of::kIteration) return "the iteration";
+  if (found.of == Of::kLayer) return "layer " + found.layer_name;
+  const std::string& layer = found.layer_name;
+  return found.event->event_name + (layer.empty() ? "" : " of " + layer);
+}
+
+// "fprop.fc1 of TopMLP became 3.1 % slower with iteration 81342: 10.2 us -> 10.52 us"
+std::string sentence_of(const record::FoundChange& found) {
+  const watch::Change& change = found.change;
+  std::array<char, 64> by{};
+  std::snprintf(by.data(), by.size(), " became %.3g %% %s with iteration ",
+                std::abs(change.ratio - 1) * 100, change.ratio > 1 ? "slower" : "faster");
+  return name_of(found) + by.data() + std::to_string(change.began_iteration) + ": " +
+         in_us(change.before_ns) + " -> " + in_us(change.after_ns) +
+         (found.reason.empty() ? "" : "; " + found.reason);
+}
+
+}  // namespace
+
+std::int64_t monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+bool Watching::is_wanted() const {
+  return session_.config.watch_share > 0 && !session_.exits_when_done() &&
+         session_.settings.mode == schedule::Mode::kFineGrained;
+}
+
+double Watching::seconds_now() const {
+  return monotonic_seconds() - session_.phases.began_s();
+}
+
+bool Watching::passes_over() noexcept {
+  using launch::LaunchFilter;
+  constexpr auto examined =
+      LaunchFilter::kComparing | LaunchFilter::kSitesLost | LaunchFilter::kSearching;
+  if (!is_on() || launch::filter.has(examined) || trigger::is_resumed()) return false;
+  const std::int64_t next = session_.iteration() + 1;
+  if (next >= next_work_.load(std::memory_order_acquire)) return false;
+  session_.set_iteration(next);
+  session_.run.last_iteration.store(next - 1, std::memory_order_relaxed);
+  session_.source.forget_hints();
+  return true;
+}
+
+void Watching::begin() {
+  if (!has_begun()) {
+    std::size_t devices = 0;
+    for (const timer::ContextTimer& timer : session_.contexts.timers())
+      devices += timer.is_alive() ? 1 : 0;
+    // Each of a pair's two records takes what a pair adds to the time between them.
+    const double gpu_ns = 2 * session_.planning.pair_ms() * 1e6;
+    budget_.set(session_.config.watch_share, gpu_ns / static_cast<double>(std::max<std::size_t>(devices, 1)));
+    inbox_.reserve(timer::ContextTimer::kRing);
+    const std::lock_guard lock(session_.run.mutex);
+    session_.run.watch = std::make_unique<record::WatchRecord>(
+        record::WatchRecord{.budget = session_.config.watch_share,
+                            .seed = session_.settings.seed,
+                            .false_alarms_per_month = session_.config.false_alarms_per_month,
+                            .started_s = seconds_now(),
+                            .until_s = seconds_now()});
+  }
+  static_cast<void>(iteration_of(session_.phases.index()));
+  ++generation_;
+  planned_.clear();
+  planned_until_ = session_.iteration();
+  compare_every_ = kFewestToCompare;
+  next_work_.store(next_comparison(session_.iteration()));
+  has_begun_.store(true);
+  is_on_.store(true, std::memory_order_release);
+}
+
+void Watching::stop() noexcept {
+  is_on_.store(false, std::memory_order_release);
+  ++generation_;
+  planned_.clear();
+  if (auto* pair = std::exchange(iteration_pair_, nullptr)) pair->timer->abandon(*pair);
+}
+
+record::EventRecord& Watching::iteration_of(int phase) {
+  while (std::cmp_less_equal(iterations_.size(), phase)) {
+    record::EventRecord& event = iterations_.emplace_back();
+    event.start_index = -1;
+    event.phase = static_cast<int>(iterations_.size()) - 1;
+  }
+  return iterations_[static_cast<std::size_t>(phase)];
+}
+
+// Launches are compared where Phases::has_left() finds the position to be a multiple.
+std::int64_t Watching::next_comparison(std::int64_t iteration) const noexcept {
+  const std::int64_t position = session_.phases.position_of(iteration);
+  return iteration + compare_every_ - position % compare_every_;
+}
+
+void Watching::end_iteration(bool was_void) noexcept {
+  auto* pair = std::exchange(iteration_pair_, nullptr);
+  if (pair == nullptr) return;
+  const bool is_same_stream = iteration_stream_->is_alive &&
+                              iteration_stream_->handle == iteration_handle_ &&
+                              iteration_stream_->timer == pair->timer;
+  if (was_void || !is_same_stream) return pair->timer->abandon(*pair);
+  static_cast<void>(pair->timer->end(iteration_stream_->handle, *pair));
+}
+
+void Watching::begin_timing_iteration(std::int64_t iteration) noexcept {
+  timer::ContextTimer* timer = session_.contexts.first_timer();
+  const StreamInfo* stream = timer == nullptr ? nullptr : session_.contexts.busiest_stream(*timer);
+  if (stream == nullptr) return;
+  record::EventRecord& event = iterations_[static_cast<std::size_t>(session_.phases.index())];
+  timer::ContextTimer::Pair* pair = nullptr;
+  const auto result = timer->begin(stream->handle, event, iteration, pair);
+  if (result != timer::ContextTimer::BeginResult::kOk) return session_.count_refusal(result);
+  pair->is_watched = true;
+  budget_.spend_pair();
+  iteration_pair_ = pair;
+  iteration_stream_ = stream;
+  iteration_handle_ = stream->handle;
+}
+
+std::vector<std::size_t> Watching::start_iteration(std::int64_t iteration) {
+  while (!planned_.empty() && planned_.front().iteration < iteration)
+    planned_.pop_front();
+  std::vector<std::size_t> targets;
+  if (!planned_.empty() && planned_.front().iteration == iteration) {
+    const bool is_affordable =
+        !budget_.is_exhausted() && !is_paused_.load(std::memory_order_relaxed);
+    if (is_affordable && planned_.front().is_timed) begin_timing_iteration(iteration);
+    if (is_affordable) targets = std::move(planned_.front().targets);
+    planned_.pop_front();
+  }
+  std::int64_t next = next_comparison(iteration);
+  if (!planned_.empty()) next = std::min(next, planned_.front().iteration);
+  if (!targets.empty() || iteration_pair_ != nullptr) next = iteration + 1;
+  next_work_.store(next, std::memory_order_release);
+  return targets;
+}
+
+void Watching::lose_context(const timer::ContextTimer& timer) noexcept {
+  if (iteration_pair_ == nullptr || iteration_pair_->timer != &timer) return;
+  timer::ContextTimer::Pair& pair = *std::exchange(iteration_pair_, nullptr);
+  pair.timer->abandon(pair);
+}
+
+void Watching::note_comparison() noexcept {
+  budget_.spend_beside(launches_ * kNsOfComparing);
+}
+
+bool Watching::waits_for_iteration() noexcept {
+  const double patience = std::max(kPatienceSeconds, kPatienceIterations * iteration_s_);
+  return seconds_now() - last_progress_s_ < patience;
+}
+
+void Watching::every_second() {
+  if (!has_begun()) return;
+  if (is_on()) read_pairs();
+  update_record();
+  measure_pace();
+  if (!is_on()) return;
+  choose_weights();
+  plan_ahead();
+}
+
+void Watching::read_pairs() {
+  std::vector<timer::ContextTimer*> timers;
+  {
+    const std::lock_guard lock(session_.mutex);
+    if (session_.state() == RunState::kDone) return;
+    for (timer::ContextTimer& timer : session_.contexts.timers())
+      timers.push_back(&timer);
+  }
+  read_.reserve(timer::ContextTimer::kRing * timers.size());
+  for (timer::ContextTimer* timer : timers)
+    timer->poll(nullptr, read_);
+  take(read_);
+  read_.clear();
+}
+
+void Watching::update_record() {
+  if (!has_begun()) return;
+  const std::lock_guard taking(taking_);
+  timer::WatchedSamples samples;
+  {
+    const std::lock_guard lock(session_.mutex);
+    samples = inbox_;
+    inbox_.clear();
+  }
+  take(samples);
+  const std::lock_guard lock(session_.run.mutex);
+  record::WatchRecord& record = *session_.run.watch;
+  record.until_s = std::max(record.until_s, seconds_now());
+  record.pairs = budget_.pairs();
+  record.pair_cost_us = record.pairs > 0 ? budget_.pair_ns() * 1e-3 : 0;
+  const double seconds = record.until_s - record.started_s;
+  if (seconds > 0) record.cost_share = static_cast<double>(budget_.spent_ns()) * 1e-9 / seconds;
+}
+
+void Watching::take(const timer::WatchedSamples& samples) {
+  std::vector<record::FoundChange> found;
+  const double now = seconds_now();
+  for (const timer::WatchedSample& sample : samples) {
+    const double ns = static_cast<double>(sample.measured_ms) * 1e6;
+    record::EventRecord& event = *sample.event;
+    const bool is_iteration = stands_for_iteration(event);
+    double bias_ns = 0;
+    {
+      const std::lock_guard lock(session_.run.mutex);
+      if (is_iteration) {
+        session_.run.watch->iteration.add(now, sample.iteration, ns);
+      } else {
+        if (event.history == nullptr) {
+          if (histories_ == kMostHistories) continue;
+          ++histories_;
+          event.history = std::make_unique<watch::History>();
+        }
+        event.history->add(now, sample.iteration, ns);
+        bias_ns = record::pair_bias_us(session_.run, event.device_id) * 1e3;
+      }
+    }
+    const auto detector = detectors_.try_emplace(
+        &event, session_.config.false_alarms_per_month, std::max<std::size_t>(series_, 1)).first;
+    const auto change = detector->second.add(now, sample.iteration, std::max(ns - bias_ns, 1.0));
+    if (!change) continue;
+    using Of = record::FoundChange::Of;
+    found.push_back({.of = is_iteration ? Of::kIteration : Of::kEvent,
+                     .event = is_iteration ? nullptr : &event,
+                     .layer_name = event.layer_name,
+                     .device_id = event.device_id,
+                     .change = *change});
+  }
+  if (!found.empty()) report(std::move(found));
+}
+
+// One line for all that began at the same time: a throttled GPU slows everything down.
+void Watching::report(std::vector<record::FoundChange> found) {
+  std::vector<watch::Change> changes;
+  for (const record::FoundChange& each : found)
+    changes.push_back(each.change);
+  for (const watch::ChangeGroup& group : watch::group_changes(changes)) {
+    const auto largest = *std::ranges::max_element(group.changes, {}, [&](std::size_t i) {
+      return (found[i].of == record::FoundChange::Of::kIteration ? 1e9 : 1) * changes[i].after_ns;
+    });
+    std::string text = sentence_of(found[largest]);
+    if (group.changes.size() > 1)
+      text.append(" (").append(watch::describe(group, detectors_.size())).append(")");
+    session_.warn(std::move(text));
+  }
+  const std::lock_guard lock(session_.run.mutex);
+  auto& kept = session_.run.watch->changes;
+  for (record::FoundChange& each : found) {
+    ++session_.run.watch->changes_found;
+    if (kept.size() < record::WatchRecord::kMostChanges) kept.push_back(std::move(each));
+  }
+}
+
+void Watching::measure_pace() {
+  const double now = seconds_now();
+  const std::int64_t iteration = session_.iteration();
+  const std::int64_t passed = iteration - last_iteration_;
+  if (last_look_s_ > 0) budget_.save(now - last_look_s_);
+  if (last_look_s_ > 0 && passed > 0) {
+    double pace = (now - last_progress_s_) / static_cast<double>(passed);
+    if (iteration_s_ > 0) pace = std::min(pace, kMostOfUsual * iteration_s_);
+    constexpr double newest = 0.3;
+    iteration_s_ += (iteration_s_ > 0 ? newest : 1) * (pace - iteration_s_);
+    budget_.spend_beside(passed * kNsOfPassing);
+    iterations_watched_ += passed;
+  }
+  if (last_look_s_ == 0 || passed > 0) last_progress_s_ = now;
+  last_look_s_ = now;
+  last_iteration_ = iteration;
+}
+
+void Watching::choose_weights() {
+  struct Member {
+    const record::EventRecord* event;
+    std::size_t records;
+  };
+  std::vector<Member> members;
+  Choices choices;
+  {
+    const std::lock_guard lock(session_.mutex);
+    if (generation_ == choices_.generation || !is_on()) return;
+    choices.generation = generation_;
+    const Course& course = session_.phases.course();
+    members.reserve(course.plain_targets);
+    for (std::size_t i = 0; i < course.plain_targets; ++i) {
+      const auto& events = course.targets[i].events;
+      members.push_back({.event = events.front(), .records = events.size()});
+    }
+  }
+  // Events without samples are as long as others of their class.
+  std::map<std::string_view, std::vector<float>> classes;
+  std::vector<Typical> typical;
+  std::size_t records = 0;
+  double sum_ns = 0;
+  for (const Member& member : members) {
+    std::vector<float> times_ms;
+    for (std::uint32_t i = 0; i < member.event->sample_count(); ++i)
+      times_ms.push_back(member.event->sample(i).measured_ms);
+    auto& of_class = classes[member.event->class_name];
+    of_class.insert(of_class.end(), times_ms.begin(), times_ms.end());
+    typical.push_back(typical_of(times_ms));
+    records += member.records;
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const record::EventRecord& event = *members[i].event;
+    if (typical[i].ns == 0 && !event.class_name.empty())
+      typical[i] = typical_of(classes[event.class_name]);
+    sum_ns += typical[i].ns;
+  }
+  const double iteration_ns = std::max(iteration_s_ * 1e9, sum_ns);
+  choices.weights.push_back(watch::weight(kWeightOfIteration * iteration_ns, 0.05));
+  for (const Typical& each : typical)
+    choices.weights.push_back(watch::weight(each.ns, each.relative_spread));
+  if (!members.empty())
+    choices.records_per_target = static_cast<double>(records) / static_cast<double>(members.size());
+  drop_lightest(choices, kMostHistories);
+  if (records > kMostHistories && !has_said_who_is_left_out_) {
+    has_said_who_is_left_out_ = true;
+    session_.warn("of " + std::to_string(records) + " events those with the most time are watched, " +
+                  std::to_string(kMostHistories));
+  }
+  series_ = std::min(records, kMostHistories) + 1;
+  choices_ = std::move(choices);
+  const std::lock_guard lock(session_.mutex);
+  std::int64_t launches = 0;
+  {
+    const std::lock_guard run_lock(session_.run.mutex);
+    const auto phase = static_cast<std::size_t>(session_.phases.index());
+    if (phase < session_.run.phases.size()) {
+      launches = session_.run.phases[phase].kernel_launches + session_.run.phases[phase].graph_launches;
+    }
+  }
+  launches_.store(launches, std::memory_order_relaxed);
+}
+
+void Watching::drop_lightest(Choices& choices, std::size_t most_records) {
+  const auto most = static_cast<std::size_t>(static_cast<double>(most_records) /
+                                             std::max(choices.records_per_target, 1.0));
+  auto& weights = choices.weights;
+  if (weights.size() <= most + 1) return;
+  std::vector<double> sorted(weights.begin() + 1, weights.end());
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most), std::greater{});
+  const double heaviest_dropped = sorted[most];
+  for (std::size_t i = 1; i < weights.size(); ++i) {
+    if (weights[i] <= heaviest_dropped) weights[i] = 0;
+  }
+}
+
+double Watching::pairs_per_iteration() const {
+  const double beside_ns = iterations_watched_ == 0 ? 0
+                                            : static_cast<double>(budget_.spent_beside_ns()) /
+                                                  static_cast<double>(iterations_watched_);
+  const double may_cost_ns = budget_.share() * iteration_s_ * 1e9 - beside_ns;
+  const double pairs =
+      kPartForPairs * may_cost_ns / (budget_.pair_ns() * choices_.records_per_target);
+  return std::clamp(pairs, 0.0, static_cast<double>(kMostPairsOfAnIteration));
+}
+
+std::vector<Watching::Planned> Watching::choose(std::int64_t first, std::int64_t last,
+                                                std::size_t most, std::int64_t& until) const {
+  std::vector<Planned> chosen;
+  const double pairs = pairs_per_iteration();
+  for (until = first - 1; until < last && chosen.size() < most;) {
+    ++until;
+    Planned planned{.iteration = until};
+    for (const std::size_t choice :
+         watch::choose(until, session_.settings.seed, choices_.weights, pairs)) {
+      if (choice == 0) planned.is_timed = true;
+      if (choice > 0 && choices_.weights[choice] > 0) planned.targets.push_back(choice - 1);
+    }
+    if (planned.is_timed || !planned.targets.empty()) chosen.push_back(std::move(planned));
+  }
+  return chosen;
+}
+
+void Watching::plan_ahead() {
+  if (!(iteration_s_ > 0)) return;
+  std::int64_t first = 0;
+  std::int64_t now = 0;
+  std::size_t most = 0;
+  {
+    const std::lock_guard lock(session_.mutex);
+    if (generation_ != choices_.generation) return;
+    now = session_.iteration();
+    first = std::max(planned_until_ + 1, now + 2);
+    most = kMostPlanned - std::min(kMostPlanned, planned_.size());
+    const double affordable = kPartForComparing * budget_.share() * iteration_s_ * 1e9;
+    const auto every = static_cast<double>(launches_.load() * kNsOfComparing) / affordable;
+    const bool are_several = session_.phases.planned_count() > 1;
+    compare_every_ = std::clamp(static_cast<std::int64_t>(std::min(every, 1e9)) + 1,
+                                are_several ? kFewestToCompareOfSeveral : kFewestToCompare,
+                                kMostToCompare);
+  }
+  const auto ahead = static_cast<std::int64_t>(std::min(kAheadSeconds / iteration_s_, 1e9));
+  std::int64_t until = 0;
+  auto chosen = choose(first, now + std::clamp(ahead, kFewestAhead, kMostAhead), most, until);
+  const std::lock_guard lock(session_.mutex);
+  if (generation_ != choices_.generation) return;
+  planned_until_ = std::max(planned_until_, until);
+  std::ranges::move(chosen, std::back_inserter(planned_));
+  const std::int64_t next = planned_.empty() ? kNoWork : planned_.front().iteration;
+  if (next < next_work_.load()) next_work_.store(next, std::memory_order_release);
+}
+
+}  // namespace inline_prof::session
