@@ -200,8 +200,9 @@ class MetricsText {
             "Events, layers and iterations that became slower or faster since they are watched.")
           .add(labels_, static_cast<double>(run_.watch->changes_found));
     }
-    Gauge(out_, "inline_prof_live_complete",
-          "1 once the profile is complete: nothing here changes from then on, unless it is watched.")
+    Gauge(
+        out_, "inline_prof_live_complete",
+        "1 once the profile is complete: nothing here changes from then on, unless it is watched.")
         .add(labels_, facts_.complete ? 1 : 0);
   }
 

@@ -422,8 +422,9 @@ class ProfWriter {
     write_column(bins::kFirstBucket, all, [](const watch::Bin& bin) {
       return static_cast<std::int64_t>(bin.sketch.first_bucket());
     });
-    write_column(bins::kCounts, all,
-                 [](const watch::Bin& bin) -> const auto& { return bin.sketch.counts(); });
+    write_column(
+        bins::kCounts, all,
+        [](const watch::Bin& bin) -> const auto& { return bin.sketch.counts(); });
     json_.end_object();
   }
 
@@ -487,8 +488,8 @@ class ProfWriter {
     write(history::kStartedS, watch.started_s);
     write(history::kUntilS, watch.until_s);
     write(history::kPairs, watch.pairs);
-    write(history::kPairCostUs, watch.pair_cost_us > 0 ? std::optional(watch.pair_cost_us)
-                                                       : std::nullopt);
+    write(history::kPairCostUs,
+          watch.pair_cost_us > 0 ? std::optional(watch.pair_cost_us) : std::nullopt);
     write(history::kCostShare, watch.cost_share);
     write_bins(history::kIteration, watch.iteration);
     begin(history::kMachine);

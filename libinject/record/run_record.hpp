@@ -187,7 +187,7 @@ struct RunRecord {
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;
   std::vector<BlockTimes>
-      overhead_blocks;  // in chronological order; empty: overhead was not measured
+      overhead_blocks;                 // in chronological order; empty: overhead was not measured
   std::unique_ptr<WatchRecord> watch;  // null: the run is not watched
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;

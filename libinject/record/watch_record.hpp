@@ -1,4 +1,4 @@
-// What a run that is watched has seen since its events were characterised.  The events' own
+// The findings of a run that is watched, since its events were characterised.  The events' own
 // histories are theirs (EventRecord::history).
 #pragma once
 
@@ -54,8 +54,9 @@ struct WatchRecord {
   double started_s = 0;
   double until_s = 0;
   std::uint64_t pairs = 0;
-  double pair_cost_us = 0;  // the GPU's or the launching thread's time, the larger one; 0: not known
-  double cost_share = 0;    // the same, of all pairs and iterations, over the time
+  double pair_cost_us =
+      0;                  // the GPU's or the launching thread's time, the larger one; 0: not known
+  double cost_share = 0;  // the same, of all pairs and iterations, over the time
   watch::History iteration{};
   std::vector<MachineHistory> machine{};
   std::vector<FoundChange> changes{};

@@ -16,8 +16,8 @@ enum class End {
   kBySignal,  // it is ended
 };
 
-// Decides whether the present phase has all that was asked for; the run goes on.  With the session's
-// mutex held.
+// Decides whether the present phase has all that was asked for; the run goes on.  With the
+// session's mutex held.
 [[nodiscard]] bool settle_characterisation(Session& session);
 
 // Decides, for good: a run ends once.  Says on stderr and in the file what is missing, and gives

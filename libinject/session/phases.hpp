@@ -37,7 +37,7 @@ struct Course {
   std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards
   std::vector<std::size_t> in_graphs{};            // targets that are such kernels
   std::unique_ptr<AdaptiveController> adaptive{};  // null for the other policies
-  bool is_settled = false;    // said what is missing of its samples
+  bool is_settled = false;                         // said what is missing of its samples
   std::int64_t position = 0;  // of the last iteration, while the program is in another phase
   std::vector<std::uint64_t> signatures{};  // of iterations
 };

@@ -23,7 +23,7 @@ class Planning {
   void settle_discovery();
   // Warns of names in the schedule that no event had.
   void say_what_was_never_met();
-  // What a pair adds to the time between its events: plausible where it was not calibrated.
+  // Returns the time that a pair adds between its events: plausible where it was not calibrated.
   [[nodiscard]] double pair_ms();
 
  private:

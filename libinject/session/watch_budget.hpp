@@ -1,4 +1,4 @@
-// What watching may cost and has cost: an account for the GPU's time and one for the launching
+// The cost of watching, and what it may be: an account for the GPU's time and one for the launching
 // thread's.
 #pragma once
 
@@ -59,8 +59,7 @@ class WatchBudget {
     explicit Timed(WatchBudget* budget, std::int64_t stands_for = 1) noexcept
         : budget_(budget), stands_for_(stands_for), began_ns_(budget ? monotonic_ns() : 0) {}
     ~Timed() {
-      if (budget_ != nullptr)
-        budget_->spend_for_pairs((monotonic_ns() - began_ns_) * stands_for_);
+      if (budget_ != nullptr) budget_->spend_for_pairs((monotonic_ns() - began_ns_) * stands_for_);
     }
     Timed(const Timed&) = delete;
     Timed& operator=(const Timed&) = delete;
@@ -84,7 +83,7 @@ class WatchBudget {
   [[nodiscard]] std::int64_t spent_beside_ns() const noexcept {
     return thread_ns_.load() - pair_work_ns_.load();
   }
-  // What a pair costs; the thread's part is assumed until the clock has shown it.
+  // Returns what a pair costs; the thread's part is assumed until the clock has shown it.
   [[nodiscard]] double pair_ns() const noexcept {
     constexpr double assumed_ns = 15'000;
     constexpr std::uint64_t fewest_pairs = 64;

@@ -20,13 +20,15 @@ namespace {
 constexpr std::size_t kMostHistories = 1000;
 
 constexpr std::size_t kMostPairsOfAnIteration = 16;
+// Our thread reads them once a second, and a timer has 256.
+constexpr double kMostPairsASecond = 128;
 constexpr std::size_t kMostPlanned = 256;  // iterations: as many as a timer has pairs
 // Planned ahead: longer than the writer's thread is ever busy with a checkpoint.
 constexpr double kAheadSeconds = 3;
 constexpr std::int64_t kFewestAhead = 64;
 constexpr std::int64_t kMostAhead = 20'000;
 
-// What an iteration costs that is passed over, and a launch that is compared.
+// The thread's time for an iteration that is passed over, and for a launch that is compared.
 constexpr std::int64_t kNsOfPassing = 10;
 constexpr std::int64_t kNsOfComparing = 40;
 
@@ -68,7 +70,8 @@ Typical typical_of(std::vector<float>& times_ms) {
   const double median = at(0.5);
   if (!(median > 0)) return {};
   constexpr double quartiles_of_sigma = 1.349;  // of a normal distribution
-  return {.ns = median * 1e6, .relative_spread = (at(0.75) - at(0.25)) / quartiles_of_sigma / median};
+  return {.ns = median * 1e6,
+          .relative_spread = (at(0.75) - at(0.25)) / quartiles_of_sigma / median};
 }
 
 std::string in_us(double ns) {
@@ -130,10 +133,11 @@ void Watching::begin() {
   if (!has_begun()) {
     std::size_t devices = 0;
     for (const timer::ContextTimer& timer : session_.contexts.timers())
-      devices += timer.is_alive() ? 1 : 0;
+      if (timer.is_alive()) ++devices;
     // Each of a pair's two records takes what a pair adds to the time between them.
     const double gpu_ns = 2 * session_.planning.pair_ms() * 1e6;
-    budget_.set(session_.config.watch_share, gpu_ns / static_cast<double>(std::max<std::size_t>(devices, 1)));
+    budget_.set(session_.config.watch_share,
+                gpu_ns / static_cast<double>(std::max<std::size_t>(devices, 1)));
     inbox_.reserve(timer::ContextTimer::kRing);
     const std::lock_guard lock(session_.run.mutex);
     session_.run.watch = std::make_unique<record::WatchRecord>(
@@ -299,8 +303,10 @@ void Watching::take(const timer::WatchedSamples& samples) {
         bias_ns = record::pair_bias_us(session_.run, event.device_id) * 1e3;
       }
     }
-    const auto detector = detectors_.try_emplace(
-        &event, session_.config.false_alarms_per_month, std::max<std::size_t>(series_, 1)).first;
+    const auto detector = detectors_
+                              .try_emplace(&event, session_.config.false_alarms_per_month,
+                                           std::max<std::size_t>(series_, 1))
+                              .first;
     const auto change = detector->second.add(now, sample.iteration, std::max(ns - bias_ns, 1.0));
     if (!change) continue;
     using Of = record::FoundChange::Of;
@@ -400,7 +406,8 @@ void Watching::choose_weights() {
   drop_lightest(choices, kMostHistories);
   if (records > kMostHistories && !has_said_who_is_left_out_) {
     has_said_who_is_left_out_ = true;
-    session_.warn("of " + std::to_string(records) + " events those with the most time are watched, " +
+    session_.warn("of " + std::to_string(records) +
+                  " events those with the most time are watched, " +
                   std::to_string(kMostHistories));
   }
   series_ = std::min(records, kMostHistories) + 1;
@@ -411,7 +418,8 @@ void Watching::choose_weights() {
     const std::lock_guard run_lock(session_.run.mutex);
     const auto phase = static_cast<std::size_t>(session_.phases.index());
     if (phase < session_.run.phases.size()) {
-      launches = session_.run.phases[phase].kernel_launches + session_.run.phases[phase].graph_launches;
+      launches =
+          session_.run.phases[phase].kernel_launches + session_.run.phases[phase].graph_launches;
     }
   }
   launches_.store(launches, std::memory_order_relaxed);
@@ -423,7 +431,8 @@ void Watching::drop_lightest(Choices& choices, std::size_t most_records) {
   auto& weights = choices.weights;
   if (weights.size() <= most + 1) return;
   std::vector<double> sorted(weights.begin() + 1, weights.end());
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most), std::greater{});
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most),
+                           std::greater{});
   const double heaviest_dropped = sorted[most];
   for (std::size_t i = 1; i < weights.size(); ++i) {
     if (weights[i] <= heaviest_dropped) weights[i] = 0;
@@ -431,13 +440,16 @@ void Watching::drop_lightest(Choices& choices, std::size_t most_records) {
 }
 
 double Watching::pairs_per_iteration() const {
-  const double beside_ns = iterations_watched_ == 0 ? 0
-                                            : static_cast<double>(budget_.spent_beside_ns()) /
-                                                  static_cast<double>(iterations_watched_);
+  const double beside_ns = iterations_watched_ == 0
+                               ? 0
+                               : static_cast<double>(budget_.spent_beside_ns()) /
+                                     static_cast<double>(iterations_watched_);
   const double may_cost_ns = budget_.share() * iteration_s_ * 1e9 - beside_ns;
   const double pairs =
       kPartForPairs * may_cost_ns / (budget_.pair_ns() * choices_.records_per_target);
-  return std::clamp(pairs, 0.0, static_cast<double>(kMostPairsOfAnIteration));
+  const double most = std::min(static_cast<double>(kMostPairsOfAnIteration),
+                               kMostPairsASecond * iteration_s_ / choices_.records_per_target);
+  return std::clamp(pairs, 0.0, most);
 }
 
 std::vector<Watching::Planned> Watching::choose(std::int64_t first, std::int64_t last,
@@ -471,9 +483,9 @@ void Watching::plan_ahead() {
     const double affordable = kPartForComparing * budget_.share() * iteration_s_ * 1e9;
     const auto every = static_cast<double>(launches_.load() * kNsOfComparing) / affordable;
     const bool are_several = session_.phases.planned_count() > 1;
-    compare_every_ = std::clamp(static_cast<std::int64_t>(std::min(every, 1e9)) + 1,
-                                are_several ? kFewestToCompareOfSeveral : kFewestToCompare,
-                                kMostToCompare);
+    compare_every_ =
+        std::clamp(static_cast<std::int64_t>(std::min(every, 1e9)) + 1,
+                   are_several ? kFewestToCompareOfSeveral : kFewestToCompare, kMostToCompare);
   }
   const auto ahead = static_cast<std::int64_t>(std::min(kAheadSeconds / iteration_s_, 1e9));
   std::int64_t until = 0;

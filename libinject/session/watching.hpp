@@ -94,10 +94,10 @@ class Watching {
   void choose_weights();
   void plan_ahead();
   [[nodiscard]] double pairs_per_iteration() const;
-  // Chooses for the iterations from `first` to `last`, at most `most` of them; `until`: the last one
-  // that was looked at.
-  [[nodiscard]] std::vector<Planned> choose(std::int64_t first, std::int64_t last,
-                                            std::size_t most, std::int64_t& until) const;
+  // Chooses for the iterations from `first` to `last`, at most `most` of them; `until`: the last
+  // one that was looked at.
+  [[nodiscard]] std::vector<Planned> choose(std::int64_t first, std::int64_t last, std::size_t most,
+                                            std::int64_t& until) const;
   // More events than there is memory for: the least ones have no weight.
   static void drop_lightest(Choices& choices, std::size_t most_records);
   [[nodiscard]] double seconds_now() const;
@@ -119,7 +119,7 @@ class Watching {
   timer::WatchedSamples inbox_;
   timer::ContextTimer::Pair* iteration_pair_ = nullptr;
   const StreamInfo* iteration_stream_ = nullptr;
-  const void* iteration_handle_ = nullptr;  // of that stream
+  const void* iteration_handle_ = nullptr;      // of that stream
   std::deque<record::EventRecord> iterations_;  // stand for whole iterations, by phase
   std::int64_t compare_every_ = 1;
 
@@ -131,8 +131,8 @@ class Watching {
   std::size_t series_ = 0;
   double last_look_s_ = 0;
   std::int64_t last_iteration_ = 0;
-  double iteration_s_ = 0;  // how long one takes, by our clock; 0: not known
-  double last_progress_s_ = 0;   // when an iteration had begun since the look before
+  double iteration_s_ = 0;      // how long one takes, by our clock; 0: not known
+  double last_progress_s_ = 0;  // when an iteration had begun since the look before
   std::int64_t iterations_watched_ = 0;
   std::size_t histories_ = 0;
   bool has_said_who_is_left_out_ = false;

@@ -50,11 +50,10 @@ constexpr std::array kVariables{
              "half width of the 95 % interval of a class's median, over the median, at which it "
              "is known well enough (policy adaptive)"},
     Variable{"INLINE_PROF_WATCH", "0", "0% to 10%, or 0 to 0.1",
-             "share of the GPU's and of the launching thread's time in which a run goes on "
-             "measuring once all samples are taken, to find what gets slower (mode fine_grained); "
-             "0: it stops"},
+             "share of the time in which a run goes on measuring once all samples are taken, to "
+             "find what gets slower; 0: it stops"},
     Variable{"INLINE_PROF_FALSE_ALARMS", "1", "above 0 to 1000000",
-             "changes a month that a watched run may report though nothing has changed"},
+             "changes a month that a watched run reports though there are none"},
     Variable{"INLINE_PROF_SEED", "1", "0 to 18446744073709551615",
              "seed of the interleaved order; equal on all ranks"},
     Variable{"INLINE_PROF_MODE", "fine_grained", "fine_grained, one_shot, data, unit_test",

@@ -6,6 +6,8 @@
 //   graph    its iterations replay a graph, which is captured as the stage begins for the first
 //            time; its kernels have layers, the last two a label
 //   grid=N   thread blocks of its kernels
+//   one=N    the same of the first of them alone
+//   pause=N  microseconds that the program sleeps after an iteration
 //   random   an iteration launches kernels drawn from 200
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
 // `--marks` it begins with PROFILE_ITERATION.  The stages run N times one after the other.  Prints
@@ -18,6 +20,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -31,6 +34,8 @@ struct Stage {
   bool is_graph = false;
   bool is_random = false;
   unsigned grid = 16;
+  unsigned first_grid = 0;  // 0: as the others
+  unsigned pause_us = 0;
 };
 
 Stage stage_of(const std::string& text) {
@@ -47,12 +52,20 @@ Stage stage_of(const std::string& text) {
       stage.is_graph = true;
     } else if (word == "random") {
       stage.is_random = true;
-    } else if (word.starts_with("grid=")) {
-      stage.grid = static_cast<unsigned>(std::stoi(word.substr(5)));
     } else {
-      host::fail(text.c_str(), 2);
+      const auto number = static_cast<unsigned>(std::stoi(word.substr(word.find('=') + 1)));
+      if (word.starts_with("grid=")) {
+        stage.grid = number;
+      } else if (word.starts_with("one=")) {
+        stage.first_grid = number;
+      } else if (word.starts_with("pause=")) {
+        stage.pause_us = number;
+      } else {
+        host::fail(text.c_str(), 2);
+      }
     }
   }
+  if (stage.first_grid == 0) stage.first_grid = stage.grid;
   return stage;
 }
 
@@ -70,10 +83,12 @@ class Program {
       } else {
         launch(ends_[0], stage.grid);
         for (int k = 0; k < stage.kernels; ++k)
-          launch(kernels[stage.is_random ? draw() : static_cast<std::size_t>(k)], stage.grid);
+          launch(kernels[stage.is_random ? draw() : static_cast<std::size_t>(k)],
+                 k == 0 ? stage.first_grid : stage.grid);
         launch(ends_[1], stage.grid);
       }
       CHECK(cuStreamSynchronize(stream_));
+      if (stage.pause_us > 0) usleep(stage.pause_us);
     }
   }
 

@@ -63,6 +63,22 @@ TEST(MetricsText, HasTheRunInOneFile) {
   EXPECT_EQ(values(text, "inline_prof_live_phase_share_ratio").size(), 5U);
 }
 
+TEST(MetricsText, HasTheNewestTimesOfARunThatIsWatched) {
+  RunRecord run;
+  fill(run);
+  EXPECT_THAT(metrics_text(run, {}, "job"), Not(HasSubstr("inline_prof_live_changes")));
+  fill_watch(run);
+  run.watch->iteration.add(4000, 90'000, 9'000'000);
+  run.watch->changes_found = 2;
+  const std::string text = metrics_text(run, {}, "job");
+  const std::string of_run = R"({host="n046",rank="3",run="job"} )";
+  EXPECT_THAT(values(text, "inline_prof_live_changes"), ElementsAre(of_run + "2"));
+  const auto times = values(text, "inline_prof_live_iteration_seconds");
+  ASSERT_EQ(times.size(), 1U);
+  const double seconds = std::stod(times[0].substr(times[0].find(' ')));
+  EXPECT_NEAR(seconds, 0.009, 0.009 * watch::QuantileSketch::kRelativeError);
+}
+
 TEST(MetricsText, CountsALayerOnceAndPhasesByTheirKernels) {
   RunRecord run;
   run.iteration_times.restart(1);

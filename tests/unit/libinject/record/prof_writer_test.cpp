@@ -52,6 +52,26 @@ TEST_F(ProfJson, KeepsTheMembersOfGeneration2) {
                              "data": ["6912", "x\"y"]}])"));
 }
 
+TEST_F(ProfJson, HasTheHistoryOfARunThatIsWatched) {
+  EXPECT_FALSE(written(run_).contains("history"));
+  fill_watch(run_);
+  const json file = written(run_);
+  const json& history = file["history"];
+  EXPECT_EQ(history["budget"], 0.0002);
+  EXPECT_EQ(history["iteration"]["first_iteration"], json::parse("[2001]"));
+  EXPECT_EQ(history["machine"][0]["sm_clock_mhz"], json::parse("[1980.0, 1410.0]"));
+  EXPECT_EQ(history["machine"][0]["power_w"], json::parse("[null, 699.5]"));
+  ASSERT_EQ(history["changes"].size(), 2U);
+  EXPECT_EQ(history["changes"][0]["of"], "event");
+  EXPECT_EQ(history["changes"][0]["event"], 0);
+  EXPECT_EQ(history["changes"][0]["before_us"], 40);
+  EXPECT_EQ(history["changes"][1]["of"], "iteration");
+  EXPECT_FALSE(history["changes"][1].contains("event"));
+  const json& bins = file["events"][0]["history"];
+  EXPECT_EQ(bins["start_s"].size(), bins["counts"].size());
+  EXPECT_EQ(bins["last_iteration"].back(), 2010);
+}
+
 // Readers refuse an event that ends before it starts.
 TEST_F(ProfJson, AnEventThatIsStillOpenEndsWhereItStarts) {
   EventRecord& open = add_event(run_, "open");

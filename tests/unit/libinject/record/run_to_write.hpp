@@ -118,4 +118,47 @@ inline void fill(RunRecord& run) {
   static_cast<void>(event.add(sample(0.042F, 0.5F, 13, -1)));
 }
 
+// Adds what a watched run has.
+inline void fill_watch(RunRecord& run) {
+  EventRecord& event = run.events[0];
+  event.history = std::make_unique<watch::History>();
+  event.history->add(90.5, 2000, 41'000);
+  event.history->add(91.5, 2010, 42'000);
+
+  run.watch = std::make_unique<WatchRecord>();
+  run.watch->budget = 0.0002;
+  run.watch->started_s = 90;
+  run.watch->until_s = 120;
+  run.watch->pairs = 3;
+  run.watch->pair_cost_us = 7.5;
+  run.watch->cost_share = 0.000125;
+  run.watch->iteration.add(90.75, 2001, 4'500'000);
+  run.watch->machine.push_back({.device_id = 0,
+                                .readings = {{.time_s = 90, .sm_clock_mhz = 1980},
+                                             {.time_s = 105,
+                                              .sm_clock_mhz = 1410,
+                                              .memory_clock_mhz = 3201,
+                                              .power_w = 699.5,
+                                              .temperature_c = 71,
+                                              .throttle_reasons = 4,
+                                              .ecc_errors = 0,
+                                              .nvlink_errors = 0}}});
+  using Of = FoundChange::Of;
+  const watch::Change change{.began_s = 100,
+                             .detected_s = 110,
+                             .began_iteration = 2500,
+                             .before_ns = 40'000,
+                             .after_ns = 41'200,
+                             .ratio = 1.03,
+                             .ratio_low = 1.02,
+                             .ratio_high = 1.04};
+  run.watch->changes.push_back({.of = Of::kEvent,
+                                .event = &event,
+                                .layer_name = event.layer_name,
+                                .device_id = 0,
+                                .change = change,
+                                .reason = "SM clock 1980 -> 1410 MHz: power cap"});
+  run.watch->changes.push_back({.of = Of::kIteration, .change = change});
+}
+
 }  // namespace inline_prof::record

@@ -7,6 +7,7 @@
 int main() {
   inline_prof::record::RunRecord run;
   inline_prof::record::fill(run);
+  inline_prof::record::fill_watch(run);
   inline_prof::record::add_event(run, "region").add_flag(inline_prof::record::Flag::kAnyOccurrence);
   inline_prof::record::WriteFacts facts;
   facts.simulated = true;

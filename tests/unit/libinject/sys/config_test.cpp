@@ -155,6 +155,17 @@ TEST_F(ReadConfig, TakesABudgetAsAPercentageOrAsAFraction) {
   EXPECT_EQ(read().budget_percent, 0.5);
 }
 
+TEST_F(ReadConfig, WatchesWithinAShareAndNotBesideTheEndOfTheProcess) {
+  EXPECT_EQ(read().watch_share, 0);
+  set("INLINE_PROF_WATCH", "0");
+  EXPECT_EQ(read().watch_share, 0);
+  set("INLINE_PROF_WATCH", "0.02%");
+  EXPECT_DOUBLE_EQ(read().watch_share, 0.0002);
+  set("INLINE_PROF_EXIT_WHEN_DONE", "1");
+  EXPECT_THAT(complaint(), testing::StartsWith("INLINE_PROF_EXIT_WHEN_DONE=1: expected 0 beside "
+                                               "INLINE_PROF_WATCH"));
+}
+
 TEST_F(ReadConfig, CountsAnEmptyValueAsUnset) {
   for (const Variable& variable : variables())
     set(variable.name, "");
@@ -221,6 +232,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadValues{"PROFILING_DATA_COLLECTION_ITERS", "0 to 1000000", {"1.5"}},
         BadValues{"PROFILING_MODE", "0, 1, 2", {"3"}},
         BadValues{"INLINE_PROF_BUDGET", "above 0% to 100%, or above 0 to 1", {"0", "2"}},
+        BadValues{"INLINE_PROF_WATCH", "0% to 10%, or 0 to 0.1", {"11%", "0.2", "-1%", "yes"}},
+        BadValues{"INLINE_PROF_FALSE_ALARMS", "above 0 to 1000000", {"0", "2000000"}},
         BadValues{"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
         BadValues{"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
         BadValues{"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
