@@ -8,19 +8,6 @@
 namespace inline_prof::watch {
 namespace {
 
-// nvml.h, nvmlClocksEventReason* (once nvmlClocksThrottleReason*). An idle GPU's low clocks explain
-// no slow kernel.
-constexpr std::array<std::pair<std::uint64_t, const char*>, 8> kReasons{{
-    {0x002, "application clocks"},
-    {0x004, "power cap"},
-    {0x008, "hardware slowdown"},
-    {0x010, "sync boost"},
-    {0x020, "thermal slowdown by the driver"},
-    {0x040, "thermal slowdown by the hardware"},
-    {0x080, "power brake"},
-    {0x100, "display clocks"},
-}};
-
 constexpr std::size_t kReadingsBefore = 12;  // 2 minutes: the beginning of a change is an estimate
 constexpr double kLeastClockChange = 0.015;  // two steps of 15 MHz at 1,980 MHz
 constexpr double kLeastTemperatureRiseC = 10;
@@ -60,7 +47,7 @@ std::string change_of(const char* what, double before, double after, const char*
 std::string words_of(std::uint64_t before, std::uint64_t after) {
   const std::uint64_t fresh = after & ~before;
   std::string words;
-  for (const auto& [bit, word] : kReasons) {
+  for (const auto& [bit, word] : kLowClockReasons) {
     if (((fresh != 0 ? fresh : after) & bit) == 0) continue;
     words.append(words.empty() ? "" : " and ").append(word);
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::watch {
@@ -59,6 +60,19 @@ class MachineReadings {
   std::vector<MachineReading> kept_{};
   std::vector<std::uint32_t> counts_{};  // readings in each
 };
+
+// nvml.h, nvmlClocksEventReason* (once nvmlClocksThrottleReason*). An idle GPU's low clocks explain
+// no slow kernel.
+inline constexpr std::array<std::pair<std::uint64_t, const char*>, 8> kLowClockReasons{{
+    {0x002, "application clocks"},
+    {0x004, "power cap"},
+    {0x008, "hardware slowdown"},
+    {0x010, "sync boost"},
+    {0x020, "thermal slowdown by the driver"},
+    {0x040, "thermal slowdown by the hardware"},
+    {0x080, "power brake"},
+    {0x100, "display clocks"},
+}};
 
 // Returns what the readings show of a change that began and was detected then, such as
 // "SM clock 1980 -> 1410 MHz: power cap"; empty if they show nothing. A `ratio` above 1 is a

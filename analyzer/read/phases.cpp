@@ -64,6 +64,22 @@ std::size_t chosen_phase(const Profile& profile, const PhaseChoice& choice) {
   return main_phase(profile);
 }
 
+// Leaves out the changes of other phases' events, and numbers the others' events anew.
+void follow_events(std::vector<FoundChange>& changes, const Profile& profile) {
+  std::vector<std::size_t> number_of(profile.events.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < number_of.size(); ++i) {
+    number_of[i] = kept;
+    if (profile.events[i].phase == profile.phase) ++kept;
+  }
+  std::erase_if(changes, [&](const FoundChange& change) {
+    return change.event && profile.events[*change.event].phase != profile.phase;
+  });
+  for (FoundChange& change : changes) {
+    if (change.event) change.event = number_of[*change.event];
+  }
+}
+
 }  // namespace
 
 std::size_t main_phase(const Profile& profile) {
@@ -109,6 +125,7 @@ void show_phase(Profile& profile, const PhaseChoice& choice) {
   profile.iter_time_ms = shown.iter_time_ms;
   profile.profiler.iteration_source = shown.iteration_source;
   profile.profiler.iteration_confidence = shown.iteration_confidence;
+  if (profile.watched) follow_events(profile.watched->changes, profile);
   std::erase_if(profile.events, [&](const Event& event) { return event.phase != profile.phase; });
 }
 

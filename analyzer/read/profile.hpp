@@ -3,6 +3,8 @@
 #pragma once
 
 #include "read/op.hpp"
+#include "watch/history.hpp"
+#include "watch/machine_reading.hpp"
 
 #include <array>
 #include <cstdint>
@@ -73,12 +75,6 @@ struct LaunchShape {
   std::int64_t max_blocks_per_sm = 0;
 };
 
-// Shares of an event's time during which other streams of its device did what slows it.
-struct Neighbours {
-  double collective = 0;
-  double host_copy = 0;  // to the host or from it
-};
-
 struct Event {
   std::string name;
   std::string layer;        // empty if unknown
@@ -104,10 +100,11 @@ struct Event {
   std::vector<double> offsets_ms;  // start of the iteration to the start of the event; may be < 0
   std::vector<std::int64_t> iterations;
   std::vector<Tight> tight;
-  Neighbours neighbours;              // means of the samples; zeros if not known
   std::vector<double> after_wait_us;  // since the launching thread waited; NaN: it has not
   std::vector<std::string> extra_infos_start;
   std::vector<std::string> extra_infos_stop;
+
+  std::vector<watch::Bin> history;  // oldest first; empty if the run was not watched
 
   [[nodiscard]] bool has_flag(std::string_view flag) const {
     for (const std::string& own : flags) {
@@ -166,6 +163,41 @@ struct Phase {
   std::optional<double> share{};  // of the time of all phases
 };
 
+struct DeviceReadings {
+  std::int64_t device_id = 0;
+  std::vector<watch::MachineReading> readings;
+};
+
+// A change that the library found while the program ran.
+struct FoundChange {
+  std::string of;                    // "event", "layer" or "iteration"
+  std::optional<std::size_t> event;  // in Profile::events
+  std::string layer;
+  std::optional<std::int64_t> device_id;
+  double began_s = 0.0;
+  double detected_s = 0.0;
+  std::int64_t began_iteration = 0;
+  double before_us = 0.0;
+  double after_us = 0.0;
+  double ratio = 1.0;
+  std::pair<double, double> ratio_ci95{1.0, 1.0};
+  std::string reason;  // empty if the machine's readings tell none
+};
+
+// Measuring that went on after the characterisation.  Times count from Profile::started_at.
+struct Watched {
+  double budget = 0.0;
+  double false_alarms_per_month = 0.0;
+  double started_s = 0.0;
+  double until_s = 0.0;
+  std::int64_t pairs = 0;
+  std::optional<double> pair_cost_us;
+  std::optional<double> cost_share;
+  std::vector<watch::Bin> iteration;
+  std::vector<DeviceReadings> machine;
+  std::vector<FoundChange> changes;
+};
+
 struct Profile {
   std::string file;  // what messages call it
   Capabilities capabilities;
@@ -191,6 +223,7 @@ struct Profile {
   std::vector<std::pair<std::string, std::int64_t>> dropped;
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
+  std::optional<Watched> watched;
 
   // Records that the reader left out because no clock can give them; counted, and shown in reports.
   std::int64_t negative_times = 0;

@@ -5,6 +5,7 @@
 #include "read/prof_json/prof_json.hpp"
 #include "read/prof_json/prof_stream.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -26,6 +27,22 @@ bool same_offsets(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
+bool same_bins(const std::vector<watch::Bin>& a, const std::vector<watch::Bin>& b) {
+  return std::ranges::equal(a, b, [](const watch::Bin& one, const watch::Bin& other) {
+    return one.start_s == other.start_s && one.end_s == other.end_s &&
+           one.first_iteration == other.first_iteration &&
+           one.last_iteration == other.last_iteration &&
+           one.sketch.first_bucket() == other.sketch.first_bucket() &&
+           one.sketch.counts() == other.sketch.counts();
+  });
+}
+
+bool same_watched(const std::optional<Watched>& a, const std::optional<Watched>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->pairs == b->pairs && same_bins(a->iteration, b->iteration) &&
+         a->machine.size() == b->machine.size() && a->changes.size() == b->changes.size();
+}
+
 bool same_events(const Event& a, const Event& b) {
   return a.name == b.name && a.layer == b.layer && a.event_class == b.event_class &&
          a.kernel_name == b.kernel_name && a.kernel_names == b.kernel_names &&
@@ -35,8 +52,8 @@ bool same_events(const Event& a, const Event& b) {
          a.flags == b.flags && a.launch.grid == b.launch.grid &&
          a.op.has_value() == b.op.has_value() && a.measured_ms == b.measured_ms &&
          same_offsets(a.offsets_ms, b.offsets_ms) && a.iterations == b.iterations &&
-         a.tight == b.tight && a.extra_infos_start == b.extra_infos_start &&
-         a.extra_infos_stop == b.extra_infos_stop;
+         a.tight == b.tight && same_bins(a.history, b.history) &&
+         a.extra_infos_start == b.extra_infos_start && a.extra_infos_stop == b.extra_infos_stop;
 }
 
 bool same_profiles(const Profile& a, const Profile& b) {
@@ -49,7 +66,7 @@ bool same_profiles(const Profile& a, const Profile& b) {
          a.iter_time_ms == b.iter_time_ms && a.calibration.size() == b.calibration.size() &&
          a.runtime_data.size() == b.runtime_data.size() &&
          a.overhead.has_value() == b.overhead.has_value() && a.not_seen == b.not_seen &&
-         a.warnings == b.warnings;
+         a.warnings == b.warnings && same_watched(a.watched, b.watched);
 }
 
 std::optional<Profile> read_tree(const std::string& text) {

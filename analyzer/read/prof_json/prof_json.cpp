@@ -218,6 +218,18 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
+void check_changes(const Profile& profile, const Complaints& complaints) {
+  if (!profile.watched) return;
+  const auto& changes = profile.watched->changes;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (!changes[i].event || *changes[i].event < profile.events.size()) continue;
+    complaints.fail(fmt::format("/{}/{}/{}/{}", format::kHistory.key, format::history::kChanges.key,
+                                i, format::changes::kEvent.key),
+                    fmt::format("expected one of {} events, found {}", profile.events.size(),
+                                *changes[i].event));
+  }
+}
+
 Profile check_document(FoundProfile found, const std::string& label) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
@@ -248,6 +260,7 @@ Profile check_document(FoundProfile found, const std::string& label) {
                  complaints);
     }
   }
+  check_changes(profile, complaints);
   return profile;
 }
 

@@ -282,6 +282,181 @@ void read_object(const Node& node, Op& op) {
   op = read_op(node);
 }
 
+// Bins as the file has them: columns, one entry a bin.
+struct BinColumns {
+  std::vector<double> start_s;
+  std::vector<double> end_s;
+  std::vector<std::int64_t> first_iteration;
+  std::vector<std::int64_t> last_iteration;
+  std::vector<std::int64_t> first_bucket;
+  std::vector<std::vector<std::int64_t>> counts;
+};
+
+// Fails unless a list has an entry for each bin or reading.
+template <typename Node>
+void check_length(const Node& node, std::string_view key, std::size_t found,
+                  std::string_view first_key, std::size_t expected) {
+  if (found == expected) return;
+  node.fail(fmt::format("expected {} values in \"{}\", one for each of \"{}\", found {}", expected,
+                        key, first_key, found));
+}
+
+// Fails unless no time lies before the one in front of it.
+template <typename Node>
+void check_times_rise(const Node& node, std::string_view key, const std::vector<double>& times) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double least = i == 0 ? 0.0 : times[i - 1];
+    if (!(times[i] >= least))
+      node.fail(fmt::format("expected value {} of \"{}\" to be {:g} at least, found {:g}", i, key,
+                            least, times[i]));
+  }
+}
+
+template <typename Node>
+void read_object(const Node& node, std::vector<watch::Bin>& bins) {
+  namespace fields = format::bins;
+  using T = BinColumns;
+  static constexpr auto members = std::to_array<Member<Node, T>>({
+      kRow<fields::kStartS, &T::start_s>,
+      kRow<fields::kEndS, &T::end_s>,
+      kRow<fields::kFirstIteration, &T::first_iteration>,
+      kRow<fields::kLastIteration, &T::last_iteration>,
+      kRow<fields::kFirstBucket, &T::first_bucket>,
+      kRow<fields::kCounts, &T::counts>,
+  });
+  T columns;
+  read_members(node, members, columns);
+  const std::size_t count = columns.start_s.size();
+  const auto check = [&](std::string_view key, std::size_t found) {
+    check_length(node, key, found, fields::kStartS.key, count);
+  };
+  check(fields::kEndS.key, columns.end_s.size());
+  check(fields::kFirstIteration.key, columns.first_iteration.size());
+  check(fields::kLastIteration.key, columns.last_iteration.size());
+  check(fields::kFirstBucket.key, columns.first_bucket.size());
+  check(fields::kCounts.key, columns.counts.size());
+  check_times_rise(node, fields::kStartS.key, columns.start_s);
+  using Sketch = watch::QuantileSketch;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!(columns.end_s[i] >= columns.start_s[i]) ||
+        columns.last_iteration[i] < columns.first_iteration[i])
+      node.fail(fmt::format("bin {} ends before it begins", i));
+    const std::int64_t first = columns.first_bucket[i];
+    if (first < Sketch::kLowestBucket || first > Sketch::kHighestBucket ||
+        first + std::ssize(columns.counts[i]) - 1 > Sketch::kHighestBucket)
+      node.fail(fmt::format("bin {}: expected buckets from {} to {}", i, Sketch::kLowestBucket,
+                            Sketch::kHighestBucket));
+    std::vector<std::uint32_t> counts;
+    for (const std::int64_t number : columns.counts[i]) {
+      if (number > std::numeric_limits<std::uint32_t>::max())
+        node.fail(fmt::format("bin {}: expected a count below 2^32, found {}", i, number));
+      counts.push_back(static_cast<std::uint32_t>(number));
+    }
+    bins.push_back({columns.start_s[i], columns.end_s[i], columns.first_iteration[i],
+                    columns.last_iteration[i],
+                    Sketch::from(static_cast<int>(first), std::move(counts))});
+  }
+}
+
+// Readings as the file has them: columns, one entry a reading, in the order of kMachineColumns.
+struct ReadingColumns {
+  std::int64_t device_id = 0;
+  std::vector<double> time_s;
+  std::array<std::vector<double>, watch::kMachineColumns.size()> values;
+};
+
+// The row of a table of members for column `number`.
+template <const auto& field, std::size_t number, typename Node>
+constexpr Member<Node, ReadingColumns> reading_row() {
+  static_assert(field.key == watch::kMachineColumns[number].key);
+  return {field.key, [](Node& node, ReadingColumns& target) {
+            using Value = typename std::decay_t<decltype(field)>::Type;
+            read_value<Value>(node, target.values[number]);
+          }};
+}
+
+template <typename Node>
+void read_object(const Node& node, DeviceReadings& device) {
+  namespace fields = format::machine;
+  using T = ReadingColumns;
+  static constexpr auto members = std::to_array<Member<Node, T>>({
+      kRow<fields::kDeviceId, &T::device_id>,
+      kRow<fields::kTimeS, &T::time_s>,
+      reading_row<fields::kSmClockMhz, 0, Node>(),
+      reading_row<fields::kMemoryClockMhz, 1, Node>(),
+      reading_row<fields::kPowerW, 2, Node>(),
+      reading_row<fields::kTemperatureC, 3, Node>(),
+      reading_row<fields::kThrottleReasons, 4, Node>(),
+      reading_row<fields::kEccErrors, 5, Node>(),
+      reading_row<fields::kNvlinkErrors, 6, Node>(),
+  });
+  T columns;
+  read_members(node, members, columns);
+  device.device_id = columns.device_id;
+  check_times_rise(node, fields::kTimeS.key, columns.time_s);
+  for (const double time_s : columns.time_s)
+    device.readings.emplace_back().time_s = time_s;
+  for (std::size_t i = 0; i < columns.values.size(); ++i) {
+    const std::vector<double>& values = columns.values[i];
+    const watch::MachineColumn& column = watch::kMachineColumns[i];
+    if (!values.empty())  // a reading that the driver does not have
+      check_length(node, column.key, values.size(), fields::kTimeS.key, columns.time_s.size());
+    for (std::size_t k = 0; k < values.size(); ++k)
+      device.readings[k].*column.value = values[k];
+  }
+}
+
+// Reads [lower, upper].
+template <typename Node>
+std::pair<double, double> read_ends(const Node& node) {
+  std::vector<double> ends;
+  node.each_element([&](Node& end) { ends.push_back(end.number()); });
+  if (ends.size() != 2 || ends[0] > ends[1]) node.fail("expected [lower, upper]");
+  return {ends[0], ends[1]};
+}
+
+template <typename Node>
+void read_object(const Node& node, FoundChange& change) {
+  namespace fields = format::changes;
+  using T = FoundChange;
+  static constexpr auto members = std::to_array<Member<Node, T>>({
+      kRow<fields::kOf, &T::of>,
+      kRow<fields::kEvent, &T::event>,
+      kRow<fields::kLayerName, &T::layer>,
+      kRow<fields::kDeviceId, &T::device_id>,
+      kRow<fields::kBeganS, &T::began_s>,
+      kRow<fields::kDetectedS, &T::detected_s>,
+      kRow<fields::kBeganIteration, &T::began_iteration>,
+      kRow<fields::kBeforeUs, &T::before_us>,
+      kRow<fields::kAfterUs, &T::after_us>,
+      kRow<fields::kRatio, &T::ratio>,
+      {fields::kRatioCi95.key, [](Node& v, T& c) { c.ratio_ci95 = read_ends(v); }},
+      kRow<fields::kReason, &T::reason>,
+  });
+  read_members(node, members, change);
+  if (!(change.ratio > 0))
+    node.fail(fmt::format("expected a ratio above 0, found {}", change.ratio));
+}
+
+template <typename Node>
+void read_object(const Node& node, Watched& watched) {
+  namespace fields = format::history;
+  using T = Watched;
+  static constexpr auto members = std::to_array<Member<Node, T>>({
+      kRow<fields::kBudget, &T::budget>,
+      kRow<fields::kFalseAlarmsPerMonth, &T::false_alarms_per_month>,
+      kRow<fields::kStartedS, &T::started_s>,
+      kRow<fields::kUntilS, &T::until_s>,
+      kRow<fields::kPairs, &T::pairs>,
+      kRow<fields::kPairCostUs, &T::pair_cost_us>,
+      kRow<fields::kCostShare, &T::cost_share>,
+      kRow<fields::kIteration, &T::iteration>,
+      kRow<fields::kMachine, &T::machine>,
+      kRow<fields::kChanges, &T::changes>,
+  });
+  read_members(node, members, watched);
+}
+
 // Facts about an event's members.  Its name stands under one key in generation 1 and under another
 // one later, and which generation a file is may be known at its end only.
 struct EventFacts {
@@ -335,6 +510,7 @@ template <typename Node>
       kRow<fields::kMaxBlocksPerSm, &T::launch, &LaunchShape::max_blocks_per_sm>,
       kRow<fields::kExtraInfosStart, &T::extra_infos_start>,
       kRow<fields::kExtraInfosStop, &T::extra_infos_stop>,
+      kRow<fields::kHistory, &T::history>,
   });
   static constexpr auto without_offsets = [] {
     auto rest = members;
@@ -397,6 +573,7 @@ template <typename Node>
       kRow<format::kDropped, &F::profile, &Profile::dropped>,
       kRow<format::kNotSeen, &F::profile, &Profile::not_seen>,
       kRow<format::kWarnings, &F::profile, &Profile::warnings>,
+      kRow<format::kHistory, &F::profile, &Profile::watched>,
   });
   F found;
   const Seen seen = read_members(root, members, found);

@@ -32,7 +32,11 @@ constexpr const char* kSmall =
     R"({"schema":"inline_prof/1","rank":1,"complete":true,"iter_time_ms":[1e0,1.25],"new":[{"a":)"
     R"([null,true,-1.5e-3,"\u00e9"]}],"events":[{"event_name":"a\n","device_id":0,"stream":"0x1",)"
     R"("start_index":0,"end_index":1,"met_times_within_this_stream":0,"measured_times_ms":[0.5,1],)"
-    R"("iterations":[11,12],"tight":[true,null],"op":{"kind":"gemm","m":4,"a_type":"f16"}}],)"
+    R"("iterations":[11,12],"tight":[true,null],"op":{"kind":"gemm","m":4,"a_type":"f16"},"history":{"start_s":[0,60],)"
+    R"("end_s":[59,99],"first_iteration":[0,7],"last_iteration":[6,9],"first_bucket":[600,601],)"
+    R"("counts":[[1,2],[]]}}],"history":{"pairs":3,"cost_share":null,"machine":[{"device_id":0,)"
+    R"("time_s":[1],"power_w":[null]}],"changes":[{"of":"event","event":0,"ratio":1.5,)"
+    R"("ratio_ci95":[1,2]}]},)"
     R"("dropped":{"ring_full":3},"warnings":["w"]})";
 
 TEST(TwoParsers, AgreeOnTheTestData) {
