@@ -118,7 +118,10 @@ std::string ranks_json(const join::RankComparison& comparison) {
     json["patterns"].push_back(pattern_json(pattern));
   json["slow_devices"] = Json::array();
   for (const join::Straggler& slow : comparison.slow_devices)
-    json["slow_devices"].push_back({{"device", device_json(slow.device)}, {"ratio", slow.ratio}});
+    json["slow_devices"].push_back({{"device", device_json(slow.device)},
+                                    {"ratio", slow.ratio},
+                                    {"of_predicted", or_null(slow.of_predicted)},
+                                    {"others_of_predicted", or_null(slow.others_of_predicted)}});
   json["stragglers"] = Json::array();
   for (const join::Straggler& slow : comparison.stragglers) {
     json["stragglers"].push_back({{"device", device_json(slow.device)},
@@ -141,6 +144,7 @@ std::string ranks_json(const join::RankComparison& comparison) {
                                    {"last", device_json(split.last)}});
   }
   json["unsplit"] = comparison.unsplit;
+  add_watched(json, comparison.watched);
   json["warnings"] = comparison.warnings;
   return document(json);
 }

@@ -27,7 +27,16 @@ namespace {
 constexpr std::size_t kAlignment = 64;  // bytes; Arrow's rule for buffers
 
 using enum ColumnType;
-enum Number : std::size_t { kRun, kDevice, kPhase, kIteration, kEvent, kSample, kFinding };
+enum Number : std::size_t {
+  kRun,
+  kDevice,
+  kPhase,
+  kIteration,
+  kEvent,
+  kSample,
+  kHistory,
+  kFinding
+};
 
 struct TypeFacts {
   std::string_view name;
@@ -303,6 +312,20 @@ const std::vector<DataTable>& all_tables() {
         {"event_index", kInt32},
         {"iteration", kInt64},
         {"measured_ms", kDouble}}},
+      {"history",
+       {{"version", kInt32},
+        {"file", kString},
+        {"rank", kInt32},
+        {"event_index", kInt32},  // null: the iteration
+        {"started_at", kString},
+        {"start_s", kDouble},
+        {"end_s", kDouble},
+        {"first_iteration", kInt64},
+        {"last_iteration", kInt64},
+        {"samples", kInt64},
+        {"p05_us", kDouble},
+        {"median_us", kDouble},
+        {"p95_us", kDouble}}},
       {"finding", {{"version", kInt32}, {"file", kString}, {"kind", kString}, {"text", kString}}}};
   return tables;
 }
@@ -346,6 +369,25 @@ void add_samples(Table& table, const DatasetPhase& phase) {
           .add(has_iterations ? std::optional(event.iterations[k]) : std::nullopt)
           .add(event.measured_ms[k]);
     }
+  }
+}
+
+void add_history(Table& table, const read::Profile& profile, std::optional<std::int64_t> place,
+                 const std::vector<watch::Bin>& bins) {
+  constexpr double us_of_ns = 1e-3;
+  for (const watch::Bin& bin : bins) {
+    table.add(kDatasetVersion)
+        .add(profile.file)
+        .add(profile.rank)
+        .add(place)
+        .add(profile.started_at)
+        .add(bin.start_s)
+        .add(bin.end_s)
+        .add(bin.first_iteration)
+        .add(bin.last_iteration)
+        .add(static_cast<std::int64_t>(bin.sketch.count()));
+    for (const double quantile : {0.05, 0.5, 0.95})
+      table.add(bin.sketch.quantile(quantile) * us_of_ns);
   }
 }
 
@@ -502,6 +544,8 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   Table iterations(all_tables()[kIteration].facts);
   Table events(all_tables()[kEvent].facts);
   Table samples(all_tables()[kSample].facts);
+  Table histories(all_tables()[kHistory].facts);
+  if (profile.watched) add_history(histories, profile, std::nullopt, profile.watched->iteration);
   Table findings(all_tables()[kFinding].facts);
   const auto find = [&](std::string_view kind, std::string_view text) {
     findings.add(kDatasetVersion).add(std::string_view(profile.file)).add(kind).add(text);
@@ -514,6 +558,8 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
     add_rows(iterations, kIteration, source, phase.profile().iter_time_ms.size());
     add_rows(events, kEvent, source, phase.analysis.rows.size());
     add_samples(samples, phase);
+    for (std::size_t i = 0; i < phase.places.size(); ++i)
+      add_history(histories, profile, whole(phase.places[i]), phase.profile().events[i].history);
     for (const std::string& warning : phase.analysis.warnings) {
       if (found.insert(warning).second) find("warning", warning);
     }
@@ -524,7 +570,8 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   Table devices(all_tables()[kDevice].facts);
   add_rows(devices, kDevice, Source(*main), profile.devices.size());
   std::vector<Table> tables;
-  for (Table* table : {&run, &devices, &phase_rows, &iterations, &events, &samples, &findings}) {
+  for (Table* table :
+       {&run, &devices, &phase_rows, &iterations, &events, &samples, &histories, &findings}) {
     if (table->rows() > 0) tables.push_back(std::move(*table));
   }
   return tables;

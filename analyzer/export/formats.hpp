@@ -62,4 +62,11 @@ namespace inline_prof::exports {
 [[nodiscard]] std::string scaling_json(std::span<const join::ScalingPoint> points,
                                        std::size_t most_layers);
 
+// Schema "inline_prof_history/1" (docs/schemas/history.schema.json); the page of histories shows
+// it.
+[[nodiscard]] std::string history_json(const join::WatchedRun& run);
+
+// The same as counters in the Trace Event Format; time 0 is the first column's.
+[[nodiscard]] std::string history_perfetto(const join::WatchedRun& run);
+
 }  // namespace inline_prof::exports

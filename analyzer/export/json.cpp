@@ -314,6 +314,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["layer_patterns"] = totals_json(join::totals_by_layer_pattern(analysis));
   json["operators"] = totals_json(join::totals_by_operator(analysis));
   json["flops_utilisation"] = or_null(join::flops_utilisation(analysis));
+  add_watched(json, analysis.watched);
   json["warnings"] = analysis.warnings;
   return document(json);
 }

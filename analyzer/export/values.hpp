@@ -3,6 +3,7 @@
 #pragma once
 
 #include "join/rows/statistics.hpp"
+#include "join/watch/watched_run.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,9 @@ inline Json or_null(const std::optional<join::Interval>& interval) {
 inline std::string document(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+// Adds the changes and recurrences of a run, empty lists if it was not watched; histories.cpp.
+void add_watched(Json& json, const std::optional<join::WatchedRun>& run);
 
 // Writes all digits of a double, because other programs go on calculating with them.
 inline std::string csv_number(const std::optional<double>& value) {

@@ -12,6 +12,7 @@
 #include "join/place/shares.hpp"
 #include "join/place/timed_rows.hpp"
 #include "join/rows/row.hpp"
+#include "join/watch/watched_run.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -73,6 +74,7 @@ struct Analysis : Sources, UnmeasuredRows, IterationShares, LongestPathFindings,
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;
   std::vector<std::string> warnings;
+  std::optional<WatchedRun> watched;  // if a file has histories
 };
 
 }  // namespace inline_prof::join

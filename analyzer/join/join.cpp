@@ -39,12 +39,21 @@ struct PredictedFiles {
   std::size_t shorter_than_bias = 0;
   IsolatedRows isolated;
   std::vector<std::string> warnings;
+  std::vector<WatchedFile> watched;
+};
+
+// One file, as far as it is joined alone.
+struct JoinedFile {
+  PredictedFile predicted;
+  std::optional<WatchedFile> watched;
 };
 
 class Gatherer {
  public:
   // Adds the next file, of `count` in all.
-  void add(PredictedFile file, std::size_t count) {
+  void add(JoinedFile joined, std::size_t count) {
+    if (joined.watched) all_.watched.push_back(std::move(*joined.watched));
+    PredictedFile& file = joined.predicted;
     FileRows& own = file.measured;
     const std::size_t first = all_.rows.size();
     const std::size_t run = all_.runs.size();
@@ -225,6 +234,8 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
   for (const auto& more :
        {merged.warnings, divided.warnings, fixing.warnings, last_warnings(files, options)})
     append(warnings, more);
+  std::optional<WatchedRun> watched;
+  if (!files.watched.empty()) watched = watched_run(std::move(files.watched));
   return {std::move(files.sources),
           std::move(timed.unmeasured),
           divided.shares,
@@ -239,7 +250,8 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
           std::move(improvements),
           overlap,
           std::move(samples_us),
-          std::move(warnings)};
+          std::move(warnings),
+          std::move(watched)};
 }
 
 }  // namespace
@@ -247,20 +259,24 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
 Analysis join_files(std::size_t count, const LoadProfile& load,
                     std::span<const read::Machine> known, const JoinOptions& options) {
   Gatherer gatherer;
-  const auto predicted = [&](std::size_t i) {
-    PredictedFile file =
-        predicted_file(rows_of(load(i), options.layers, options.event_bias), known, options);
-    if (!options.keep_events) std::vector<read::Event>().swap(file.measured.run.profile.events);
+  const auto joined = [&](std::size_t i) {
+    JoinedFile file{
+        predicted_file(rows_of(load(i), options.layers, options.event_bias), known, options), {}};
+    read::Profile& profile = file.predicted.measured.run.profile;
+    file.watched = watched_file(profile, file.predicted.measured.rows);
+    if (options.keep_events) return file;
+    std::vector<read::Event>().swap(profile.events);
+    profile.watched.reset();
     return file;
   };
   const bool leave_out = options.leave_out_unreadable && count > 1;
   base::in_two_threads(
       count,
       [&](std::size_t i) {
-        if (!leave_out) return Readable<PredictedFile>{predicted(i), {}};
-        return or_complaint([&] { return predicted(i); });
+        if (!leave_out) return Readable<JoinedFile>{joined(i), {}};
+        return or_complaint([&] { return joined(i); });
       },
-      [&](std::size_t i, Readable<PredictedFile> file) {
+      [&](std::size_t i, Readable<JoinedFile> file) {
         if (file.value) {
           gatherer.add(std::move(*file.value), count);
         } else {

@@ -263,6 +263,11 @@ std::string describe_remedy(const std::vector<join::Cause>& causes, double itera
 std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows,
                           const std::vector<join::Cause>& causes) {
   std::vector<std::string> steps;
+  if (analysis.watched && !analysis.watched->recurrences.empty()) {
+    const join::Recurrence& first = analysis.watched->recurrences.front();
+    steps.push_back(with_capital(fmt::format("{}: {}; {}.", first.cause, printable(first.what),
+                                             printable(first.evidence.front()))));
+  }
   const bool is_torch = is_torch_without_names(analysis);
   if (is_torch) {
     steps.emplace_back(

@@ -4,6 +4,7 @@
 #include "join/diagnose/rank_waits.hpp"
 #include "join/phase_words.hpp"
 #include "join/rollups.hpp"
+#include "report/history_report.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -426,6 +427,9 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
          fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason)});
   }
   lines.push_back({kIterationLabel, describe_iteration(analysis)});
+  if (analysis.watched) lines.push_back({"watched", watched_words(*analysis.watched)});
+  for (const std::string& change : described_changes(analysis))
+    lines.push_back({"changed", change});
   if (const auto part = join::flops_utilisation(analysis)) {
     lines.push_back({"peak", fmt::format("the matrix products reach {:.1f} % of the GPU's in the "
                                          "iteration (model flops utilisation)",
@@ -478,6 +482,10 @@ std::string_view meaning_of(std::string_view label) {
        "told where they begin. A confidence below 1 is that of a guess."},
       {"peak",
        "What the matrix products would take at the data sheet's dense rates, over the time."},
+      {"watched",
+       "Measuring went on after this report's samples, which are of the run's beginning."},
+      {"changed",
+       "What became slower or faster than its own history; prof-analyze history has all."},
       {"phases", "Stretches of the run in which iterations launch the same. One is shown."},
       {"idle", "What the device waited for where nothing of the file ran, with 95 % intervals."},
       {"ranks", "What ranks wait in collectives for the one that comes last."},
@@ -505,6 +513,19 @@ std::string_view meaning_of(std::string_view label) {
   });
   const auto* const found = std::ranges::find(meanings, label, &Meaning::first);
   return found == meanings.end() ? std::string_view{} : found->second;
+}
+
+std::vector<std::string> described_changes(const join::Analysis& analysis) {
+  constexpr std::size_t most_changes = 3;
+  if (!analysis.watched) return {};
+  const join::WatchedRun& run = *analysis.watched;
+  std::vector<std::string> texts;
+  for (std::size_t i = run.changes.size(); i > 0 && texts.size() < most_changes; --i)
+    texts.push_back(change_words(run, run.changes[i - 1]));
+  if (run.changes.size() > most_changes)
+    texts.push_back(fmt::format("{} more times before: prof-analyze history",
+                                run.changes.size() - most_changes));
+  return texts;
 }
 
 std::string_view simulated_words(const join::Analysis& analysis) {

@@ -27,6 +27,9 @@ struct HeadLine {
 // Returns "SIMULATED GPU: times are a model's. " if a run was on one; else nothing.
 [[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
 
+// Returns the newest changes of a run that was watched: the times of the report may be older.
+[[nodiscard]] std::vector<std::string> described_changes(const join::Analysis& analysis);
+
 // A summary in three sentences, for somebody who reads no further.
 struct Findings {
   std::string what;  // how long, and how much of it is understood

@@ -299,7 +299,7 @@ Json shares_json(const std::optional<join::Shares>& shares) {
 }
 
 // Escapes '<', which JSON has in strings only.
-std::string without_tags(const std::string& text) {
+std::string without_tags(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   for (const char c : text) {
@@ -408,7 +408,17 @@ std::string html_report(const join::Analysis& analysis, std::span<const read::Ma
                              {"data", data.report},
                              {"samples", data.samples},
                              {"other_phases", others},
+                             {"common", texts.common},
                              {"program", texts.program}});
+}
+
+std::string history_page(std::string_view json) {
+  const HtmlTexts texts = html_texts();
+  const std::string data = without_tags(json);
+  return filled(texts.history_page, {{"style", texts.style},
+                                     {"data", data},
+                                     {"common", texts.common},
+                                     {"program", texts.history_program}});
 }
 
 bool html_has_charts() {

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace inline_prof::report {
 
@@ -15,6 +16,10 @@ namespace inline_prof::report {
 [[nodiscard]] std::string html_report(const join::Analysis& analysis,
                                       std::span<const read::Machine> machines,
                                       std::span<const join::Analysis> other_phases = {});
+
+// Returns a page of histories: layers and ranks by time, readings of the machines, and changes
+// marked in all of them.  `json` is that of exports::history_json.
+[[nodiscard]] std::string history_page(std::string_view json);
 
 // True if this program was built with the library that draws the charts.  Without it the page has
 // tables only.

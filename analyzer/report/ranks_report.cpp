@@ -1,3 +1,4 @@
+#include "report/history_report.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 
@@ -71,8 +72,10 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
     return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
   };
   std::string out =
-      fmt::format("{} devices, {} events each; raw times\n", comparison.devices, comparison.events);
+      fmt::format("{} devices, {} events each; raw times{}\n", comparison.devices,
+                  comparison.events, comparison.watched ? ", the newest of each event" : "");
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
+  if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
   if (!comparison.patterns.empty()) {
     add_list(out, "patterns: what the devices at one position need longer for than the others", "",
              comparison.patterns, options.top, [&](const join::RankPattern& pattern) {
@@ -82,8 +85,12 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   add_list(out, "slow devices: median over their events, beside that of all devices",
            "no device is slower than the others as a whole", comparison.slow_devices, options.top,
            [&](const join::Straggler& slow) {
-             return fmt::format("  {}: {:.3f} times", fitting(device_name(slow.device), 18),
-                                slow.ratio);
+             std::string line = fmt::format("  {}: {:.3f} times",
+                                            fitting(device_name(slow.device), 18), slow.ratio);
+             if (slow.of_predicted)
+               line += fmt::format("\n    {:.2f} times what is predicted, all devices {:.2f} times",
+                                   *slow.of_predicted, *slow.others_of_predicted);
+             return line;
            });
   add_list(out, "stragglers: events that one device needs longer for than the others",
            "no device needs longer for an event than the others", comparison.stragglers,

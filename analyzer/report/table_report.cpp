@@ -241,6 +241,8 @@ void write_summary(std::string& out, const join::Analysis& analysis, const Table
   add_labelled(out, "what", found.what, width);
   add_labelled(out, "why", found.why, width);
   add_labelled(out, "next", found.next, width);
+  for (const std::string& change : described_changes(analysis))
+    add_labelled(out, "changed", change, width);
   write_causes(out, analysis, width);
   write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), analysis,
                width);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times prof-analyze, and what becomes of its data, for the files of very many ranks.
 
-    tests/bench/many_ranks.py PROF_ANALYZE [report|dataset|growth] [--ranks N[,N...]] [--folder FOLDER]
+    tests/bench/many_ranks.py PROF_ANALYZE [report|dataset|growth|history] [--ranks N[,N...]] [--folder FOLDER]
 
 report: `prof-analyze ranks` and the report of N ranks (1000) of 1.2 MB each, beside one Python process that reads them
 (json.load and statistics.median of each event) and beside their bytes alone.  Wanted of 1000 on two cores: 2.5 s, 512 MiB, a
@@ -10,6 +10,9 @@ dataset: the same files as Parquet, and every query of the package on them with 
 build/dataset_venv.  Wanted: 15 s, 1 GiB, 100 MB; 2 s for each query.
 growth: `prof-analyze ranks` of N small files (32 events of 10 samples, about 20 KB), eight ranks a host, for each N (1000,
 10000, 100000), and up to 10,000 of them as Parquet.
+
+history: the page of N ranks (1000) that were watched for three weeks, 121 events each (watched_run.py).  Wanted of 1000 on two
+cores: 10 s.
 
 Files are made out of the real one in tests/data/hugectr, with the times of each rank stretched by up to 2 %, in FOLDER or in
 one that is removed again; for report and dataset a FOLDER that exists is taken as it is.
@@ -180,8 +183,19 @@ def growth(given, made):
             shutil.rmtree(output)
 
 
+def history(given, made):
+    import watched_run
+
+    folder = given.folder or made / "run"
+    if not folder.exists():
+        watched_run.make(folder, given.ranks[0], 24, 21.0, ("throttled", "slower", "uneven"))
+    page = made / "history.html"
+    line("history of %d" % given.ranks[0], program(given.program, "history", folder, "--format", "html", "-o", page))
+    print("%.1f MB of files, a page of %.1f MB" % (sum(file.stat().st_size for file in folder.iterdir()) / 1e6, page.stat().st_size / 1e6))
+
+
 def main():
-    measures = {"report": (report, "1000"), "dataset": (as_dataset, "1000"), "growth": (growth, "1000,10000,100000")}
+    measures = {"report": (report, "1000"), "dataset": (as_dataset, "1000"), "growth": (growth, "1000,10000,100000"), "history": (history, "1000")}
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("program", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("measure", nargs="?", default="report", choices=measures)

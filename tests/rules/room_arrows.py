@@ -28,7 +28,7 @@ HOOK_ROOMS = {
 }
 
 # The stages of the analyzer's join: each uses those before it.  `analyzer/join` puts them in order.
-JOIN_STAGES = {f"analyzer/join/{stage}" for stage in ("rows", "predict", "place", "diagnose")}
+JOIN_STAGES = {f"analyzer/join/{stage}" for stage in ("rows", "predict", "place", "diagnose", "watch")}
 JOIN = JOIN_STAGES | {"analyzer/join", "analyzer/join/compare", "analyzer/join/ranks"}
 
 # A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
@@ -53,6 +53,7 @@ ALLOWED = {
     "analyzer/join/place": {"base", "macros", "analyzer/read", "analyzer/join/rows"},
     "analyzer/join/diagnose": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join/rows",
                                "analyzer/join/place"},
+    "analyzer/join/watch": {"base", "macros", "watch", "analyzer/read", "analyzer/join/rows"},
     "analyzer/join": {"base", "macros", "watch", "analyzer/read", "analyzer/model", *JOIN_STAGES},
     "analyzer/join/compare": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join", *JOIN_STAGES},
     "analyzer/join/ranks": {"base", "macros", "watch", "analyzer/read", "analyzer/model", "analyzer/join", *JOIN_STAGES},

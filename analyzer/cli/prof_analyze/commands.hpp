@@ -15,6 +15,7 @@ void declare_compare(Command& command, int& status);
 void declare_check(Command& command, int& status);
 void declare_scaling(Command& command, int& status);
 void declare_ranks(Command& command, int& status);
+void declare_history(Command& command, int& status);
 void declare_dataset(Command& command, int& status);
 
 void declare_report(Command& program);  // without a subcommand

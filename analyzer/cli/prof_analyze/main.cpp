@@ -21,6 +21,9 @@ constexpr Subcommand kSubcommands[] = {
     {"ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives",
      "prof-analyze ranks results/                         which ranks are late, and who waits",
      declare_ranks},
+    {"history", "Shows what a watched run took over time: layers, ranks, changes and what recurs",
+     "prof-analyze history results/ --format html -o history.html   weeks at a glance",
+     declare_history},
     {"dataset", "Writes runs as tables for DuckDB, Spark and what else reads Parquet or CSV",
      "prof-analyze dataset results/ -o tables/            for DuckDB, Spark and other engines",
      declare_dataset}};

@@ -53,8 +53,8 @@ struct ReadRanks {
 
 // Predicts by the model that prof-analyze uses for the same operation, on `chosen` or the device's
 // own machine.
-join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
-                                   const std::vector<read::Machine>& known) {
+join::PredictOperation predict_by(const std::optional<read::Machine>& chosen,
+                                  const std::vector<read::Machine>& known) {
   return [&](const read::Op& op, const read::Device* device) -> std::optional<double> {
     const read::Machine* machine = chosen ? &*chosen : nullptr;
     if (machine == nullptr && device != nullptr) {
@@ -68,7 +68,7 @@ join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
   };
 }
 
-ReadRanks read_ranks(RunFiles& files, const join::PredictCollective& predict) {
+ReadRanks read_ranks(RunFiles& files, const join::PredictOperation& predict) {
   ReadRanks ranks;
   Progress progress("reading");
   base::in_two_threads(
@@ -102,10 +102,10 @@ void run_ranks(RanksOptions& options) {
   const std::vector<read::Machine> known = model::builtin_machines();
   RunFiles files(read::expand_inputs(options.files), read::Wanted::kWithoutOffsets,
                  {.number = options.phase}, true);
-  const ReadRanks ranks = read_ranks(files, predict_by(chosen, known));
+  ReadRanks ranks = read_ranks(files, predict_by(chosen, known));
   join::RankComparison comparison;
   try {
-    comparison = join::compare_ranks(ranks.summaries, options.ranks);
+    comparison = join::compare_ranks(std::move(ranks.summaries), options.ranks);
   } catch (const std::invalid_argument& error) {
     throw std::runtime_error(error.what());
   }

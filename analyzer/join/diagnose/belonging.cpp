@@ -46,11 +46,15 @@ void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string
 
 void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::map<std::int64_t, std::vector<std::string_view>> files_of;
+  std::map<std::int64_t, std::set<std::string_view>> starts_of;  // of files with histories
   for (const FileFacts& own : all) {
-    if (own.rank) files_of[*own.rank].push_back(own.file);
+    if (!own.rank) continue;
+    files_of[*own.rank].push_back(own.file);
+    if (own.is_watched) starts_of[*own.rank].insert(own.started_at);
   }
   for (const auto& [rank, files] : files_of) {
-    if (files.size() < 2) continue;
+    // A rank that was started again has another time, and its histories are joined.
+    if (files.size() < 2 || starts_of[rank].size() == files.size()) continue;
     warnings.push_back(fmt::format("{} files say that they are rank {}: {}; all of them count",
                                    files.size(), rank, fmt::join(files, ", ")));
   }
@@ -122,7 +126,9 @@ FileFacts file_facts(const read::Profile& profile) {
                   .event_list_hash =
                       profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
                   .host = profile.host_name,
-                  .device_ids = {}};
+                  .device_ids = {},
+                  .started_at = profile.started_at,
+                  .is_watched = profile.watched.has_value()};
   for (const read::Device& device : profile.devices)
     facts.device_ids.push_back(device.device_id);
   std::ranges::sort(facts.device_ids);

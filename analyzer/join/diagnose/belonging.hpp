@@ -18,6 +18,8 @@ struct FileFacts {
   std::string event_list_hash;  // empty if the file does not say
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
+  std::string started_at;
+  bool is_watched = false;  // has histories, which join those of a rank that was started again
 };
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);

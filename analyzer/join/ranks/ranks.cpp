@@ -2,6 +2,7 @@
 
 #include "join/phase_words.hpp"
 #include "join/rows/communicator.hpp"
+#include "join/rows/file_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +30,33 @@ std::string name_of(const RankEvent& event) {
                      occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
 }
 
-std::shared_ptr<const RankEvents> events_of(const read::Profile& profile) {
+const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {
+  const auto it = std::ranges::find(profile.devices, device_id, &read::Device::device_id);
+  return it == profile.devices.end() ? nullptr : &*it;
+}
+
+std::string gpu_of(const read::Profile& profile, std::int64_t device_id) {
+  const read::Device* device = device_of(profile, device_id);
+  return device == nullptr ? std::string() : device->name;
+}
+
+void predict_events(RankEvents& events, const read::Profile& profile,
+                    const PredictOperation& predict) {
+  events.predicted_us.assign(events.in_file_order.size(), std::numeric_limits<double>::quiet_NaN());
+  if (profile.events.empty()) return;
+  const std::int64_t first_device = profile.events.front().device_id;
+  events.gpu = gpu_of(profile, first_device);
+  for (const read::Event& event : profile.events) {
+    if (event.device_id != first_device || !event.op) continue;
+    const auto time_us = predict(*event.op, device_of(profile, first_device));
+    if (!time_us) continue;
+    double& sum_us = events.predicted_us[events.places.at(key_of(event))];
+    sum_us = std::isnan(sum_us) ? *time_us : sum_us + *time_us;
+  }
+}
+
+std::shared_ptr<const RankEvents> events_of(const read::Profile& profile,
+                                            const PredictOperation& predict) {
   auto own = std::make_shared<RankEvents>();
   for (const read::Event& event : profile.events) {
     const RankEvent key = key_of(event);
@@ -40,7 +67,10 @@ std::shared_ptr<const RankEvents> events_of(const read::Profile& profile) {
   static std::mutex mutex;
   static std::shared_ptr<const RankEvents> last;
   const std::lock_guard lock(mutex);
-  if (last == nullptr || last->in_file_order != own->in_file_order) last = std::move(own);
+  if (last == nullptr || last->in_file_order != own->in_file_order) {
+    predict_events(*own, profile, predict);
+    last = std::move(own);
+  }
   return last;
 }
 
@@ -55,11 +85,6 @@ std::vector<RankEvent> in_order(const Events& events) {
            std::tie(b_layer.str(), b_name.str(), b_occurrence);
   });
   return sorted;
-}
-
-const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {
-  const auto it = std::ranges::find(profile.devices, device_id, &read::Device::device_id);
-  return it == profile.devices.end() ? nullptr : &*it;
 }
 
 void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
@@ -162,6 +187,40 @@ double lost_us(const RankPattern& pattern) {
   return sum;
 }
 
+// Returns a device's time over the prediction, of the events that have both; collectives wait.
+std::optional<double> of_predicted(const RankSummary::Device& device, const RankSummary& first) {
+  const RankEvents& events = *device.events;
+  if (device.gpu != events.gpu) return std::nullopt;
+  double measured_us = 0;
+  double predicted_us = 0;
+  for (std::size_t i = 0; i < events.in_file_order.size(); ++i) {
+    if (std::isnan(device.median_us[i]) || std::isnan(events.predicted_us[i]) ||
+        first.collectives.contains(events.in_file_order[i]))
+      continue;
+    measured_us += device.median_us[i];
+    predicted_us += events.predicted_us[i];
+  }
+  return predicted_us > 0 ? std::optional(measured_us / predicted_us) : std::nullopt;
+}
+
+void add_predictions(const RankSummary& first, const Devices& devices, RankComparison& result) {
+  if (result.slow_devices.empty()) return;
+  std::vector<double> all;
+  for (const RankSummary::Device* device : devices) {
+    const auto own = of_predicted(*device, first);
+    if (!own) continue;
+    all.push_back(*own);
+    for (Straggler& slow : result.slow_devices) {
+      if (slow.device.file == device->device.file &&
+          slow.device.device_id == device->device.device_id)
+        slow.of_predicted = own;
+    }
+  }
+  for (Straggler& slow : result.slow_devices) {
+    if (slow.of_predicted) slow.others_of_predicted = median(all);
+  }
+}
+
 void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
                      const RankOptions& options, RankComparison& result) {
   std::vector<DevicePlace> places;
@@ -215,6 +274,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
     result.slow_devices.push_back(std::move(slow));
   }
   std::ranges::stable_sort(result.slow_devices, std::greater{}, &Straggler::ratio);
+  add_predictions(ranks.front(), devices, result);
 
   for (auto& [position, pattern] : patterns) {
     std::ranges::stable_sort(pattern.events, std::greater{}, [](const RankPattern::Event& event) {
@@ -318,6 +378,36 @@ DeviceName name_of(const RankDevice& device) {
   return {device.host, device.rank, device.device_id};
 }
 
+// The median of the newest bins that hold enough samples for one.
+double newest_us(const std::vector<watch::Bin>& history) {
+  constexpr std::uint64_t enough_samples = 30;
+  watch::QuantileSketch newest;
+  for (auto bin = history.rbegin(); bin != history.rend() && newest.count() < enough_samples; ++bin)
+    newest.merge(bin->sketch);
+  return newest.quantile(0.5) * 1e-3;
+}
+
+// Leaves of each watched rank that was started again the newest process only, whose times are its
+// own; the histories of all are joined.
+void join_restarts(std::vector<RankSummary>& ranks, RankComparison& result, double least_ratio) {
+  std::vector<WatchedFile> files;
+  std::map<std::int64_t, double> newest_s;
+  for (RankSummary& rank : ranks) {
+    if (!rank.watched) continue;
+    if (rank.watched->rank) {
+      double& until_s = newest_s[*rank.watched->rank];
+      until_s = std::max(until_s, rank.watched->until_s);
+    }
+    files.push_back(*rank.watched);
+  }
+  if (files.empty()) return;
+  std::erase_if(ranks, [&](const RankSummary& rank) {
+    return rank.watched && rank.watched->rank &&
+           rank.watched->until_s < newest_s[*rank.watched->rank];
+  });
+  result.watched = watched_run(std::move(files), least_ratio);
+}
+
 void mark_names_met_twice(const Devices& devices, RankComparison& result) {
   std::map<DeviceName, std::size_t> times;
   for (const RankSummary::Device* device : devices)
@@ -333,7 +423,7 @@ void mark_names_met_twice(const Devices& devices, RankComparison& result) {
 
 }  // namespace
 
-RankSummary summarise_rank(const read::Profile& profile, const PredictCollective& predict) {
+RankSummary summarise_rank(const read::Profile& profile, const PredictOperation& predict) {
   RankSummary summary;
   summary.file = profile.file;
   summary.facts = file_facts(profile);
@@ -344,7 +434,8 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
   } else {
     summary.phase += ": " + phase_words(profile.phases[profile.phase]);
   }
-  summary.events = events_of(profile);
+  summary.events = events_of(profile, predict);
+  if (profile.watched) summary.watched = watched_file(profile, nested_rows(profile));
   constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
   std::map<std::int64_t, std::size_t> place_of;
   for (const read::Event& event : profile.events) {
@@ -366,10 +457,12 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
     RankSummary::Device& device = summary.devices[it->second];
     if (is_new) {
       device.events = summary.events;
+      device.gpu = gpu_of(profile, event.device_id);
       device.median_us.assign(summary.events->places.size(), not_measured);
     }
     double& median_us = device.median_us[summary.events->places.at(key)];
-    const double own_us = median(event.measured_ms) * 1e3;
+    const double own_us =
+        event.history.empty() ? median(event.measured_ms) * 1e3 : newest_us(event.history);
     median_us = std::isnan(median_us) ? own_us : median_us + own_us;
     if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
     if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))
@@ -383,9 +476,10 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
   return summary;
 }
 
-RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOptions& options) {
+RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& options) {
   RankComparison result;
   if (ranks.empty()) return result;
+  join_restarts(ranks, result, options.least_ratio);
   refuse_unequal_lists(ranks);
   refuse_other_layout(ranks, options.layout);
   Devices devices;

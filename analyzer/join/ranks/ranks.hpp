@@ -8,6 +8,7 @@
 #include "join/ranks/rank_positions.hpp"
 #include "join/rows/shared_text.hpp"
 #include "join/rows/statistics.hpp"
+#include "join/watch/watched_run.hpp"
 #include "read/profile.hpp"
 
 #include <cstddef>
@@ -32,7 +33,9 @@ using OfRankEvent = std::unordered_map<RankEvent, Value, SharedHash>;
 // The events of a rank, whether measured or not.  Ranks that list the same ones share the list.
 struct RankEvents {
   std::vector<RankEvent> in_file_order;
-  OfRankEvent<std::size_t> places;  // in that order
+  OfRankEvent<std::size_t> places;   // in that order
+  std::vector<double> predicted_us;  // on the first rank's GPU; NaN: no model knows it
+  std::string gpu;                   // that GPU's name
 };
 
 // A device of a rank.
@@ -52,7 +55,10 @@ struct RankSummary {
   struct Device {
     RankDevice device;
     std::shared_ptr<const RankEvents> events;
-    std::vector<double> median_us;  // of each event, the sum over its streams; NaN: not measured
+    std::string gpu;
+    // The sum over its streams of each event; NaN: not measured.  A run that was watched has its
+    // newest times here.
+    std::vector<double> median_us;
     OfRankEvent<std::map<std::int64_t, double>> of_iteration_us;  // collectives only
     OfRankEvent<double> predicted_us;                             // collectives only
   };
@@ -64,15 +70,16 @@ struct RankSummary {
   std::unordered_set<RankEvent, SharedHash> collectives;
   OfRankEvent<std::string> communicators;  // "COMM SEQUENCE", of those that say it
   std::vector<Device> devices;
+  std::optional<WatchedFile> watched;
 };
 
-// Predicts a collective on a device, in microseconds; empty if no model knows it.  `device` is null
+// Predicts an operation on a device, in microseconds; empty if no model knows it.  `device` is null
 // where the file does not say what it is.
-using PredictCollective =
+using PredictOperation =
     std::function<std::optional<double>(const read::Op& op, const read::Device* device)>;
 
 [[nodiscard]] RankSummary summarise_rank(const read::Profile& profile,
-                                         const PredictCollective& predict);
+                                         const PredictOperation& predict);
 
 // A device that needs longer for an event, or for everything, than the others do.
 struct Straggler {
@@ -83,6 +90,10 @@ struct Straggler {
   double time_us = 0.0;    // of the device as a whole: 0
   double median_us = 0.0;  // of all devices, or of those at its position if these form a pattern
   double ratio = 1.0;      // time over that median; as a whole: median of these over the events
+  // Time over prediction, as a whole of all events that have one; of the device, and the median of
+  // the others.
+  std::optional<double> of_predicted{};
+  std::optional<double> others_of_predicted{};
 };
 
 // The time that all devices at one position need longer than the others: one cause, not many.
@@ -129,6 +140,7 @@ struct RankComparison {
   std::vector<CollectiveSplit> collectives;  // those that wait longest first
   std::vector<std::string> unsplit;          // collectives, with the reason
   std::vector<std::string> warnings;         // what is odd about the files
+  std::optional<WatchedRun> watched;         // if a file has histories
 };
 
 // A device stands out if it is further above the median of all devices than five times their median
@@ -140,7 +152,7 @@ struct RankOptions {
 
 // Throws std::invalid_argument, naming files, if ranks ran different lists of events: such times
 // are not of the same work; and where the layout does not fit their number.
-[[nodiscard]] RankComparison compare_ranks(const std::vector<RankSummary>& ranks,
+[[nodiscard]] RankComparison compare_ranks(std::vector<RankSummary> ranks,
                                            const RankOptions& options);
 
 }  // namespace inline_prof::join

@@ -223,6 +223,8 @@ std::vector<double> kernel_floors_us(const read::Profile& profile, const BiasSet
   return floors_us;
 }
 
+}  // namespace
+
 std::vector<Row> nested_rows(const read::Profile& profile) {
   const StreamNumbers streams(profile);
   std::vector<Row> rows;
@@ -232,8 +234,6 @@ std::vector<Row> nested_rows(const read::Profile& profile) {
   find_nesting(rows);
   return rows;
 }
-
-}  // namespace
 
 FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layers,
                  const BiasSetting& event_bias) {

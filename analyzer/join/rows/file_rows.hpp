@@ -31,6 +31,9 @@ struct FileRows {
 [[nodiscard]] FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layers,
                                const BiasSetting& event_bias);
 
+// Returns a row for each event, with its layer and parent and without times.
+[[nodiscard]] std::vector<Row> nested_rows(const read::Profile& profile);
+
 // Returns the blocks of the one kernel that the event launches; 0 if there are several.
 [[nodiscard]] double blocks_of(const read::Event& event);
 

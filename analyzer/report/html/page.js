@@ -1,9 +1,6 @@
-// Shows the report whose data are in this page.  Names come from files that anybody may have
-// written: they reach the page as text nodes and canvas text only, never as markup.
-'use strict';
+// Shows the report whose data are in this page.
 (function () {
 
-const byId = (id) => document.getElementById(id);
 const charts = typeof d3 === 'undefined' ? null : d3;
 const kMostLayers = 200;    // rows put into the table before somebody asks for more
 const kMostDots = 3000;     // in the roofline
@@ -28,21 +25,6 @@ let runNames = null;
 
 // ---- words and elements ------------------------------------------------------------------------
 
-function element(tag, attributes, ...content) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
-  }
-  for (const part of content) {
-    if (part !== null && part !== undefined) node.append(part);  // a string becomes a text node
-  }
-  return node;
-}
-
-function numberCell(words) {
-  return element('td', {class: 'number'}, words);
-}
-
 function swatch(name) {
   const square = element('span', {class: 'swatch'});
   square.style.background = 'var(--' + name + ')';
@@ -51,11 +33,6 @@ function swatch(name) {
 
 function digits(value, count) {
   return value === null || value === undefined ? '–' : value.toFixed(count);
-}
-
-function microseconds(value) {
-  if (value === null || value === undefined) return '–';
-  return value >= 1000 ? value.toFixed(0) : value >= 100 ? value.toFixed(1) : value.toFixed(2);
 }
 
 function interval([lower, upper]) {
@@ -92,10 +69,6 @@ function runName(run) {
     runNames = areClear ? names : data.runs.map(({file}) => file);
   }
   return runNames[run];
-}
-
-function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 }
 
 function samplesOf(row) {

@@ -297,6 +297,32 @@ class Report(unittest.TestCase):
         self.value("document.querySelector('tr.layer button').click()")
         self.assertEqual(self.value("document.querySelectorAll('tr[data-event]').length"), 10)
 
+    def test_a_history_shows_ranks_layers_and_changes(self):
+        sys.path.insert(0, str(DATA.parent / "bench"))
+        import watched_run
+        folder = self.path / "watched"
+        watched_run.make(folder, 8, 3, 21.0, ["throttled"])
+        names = json.loads((folder / "node00.rank1.prof.json").read_text())
+        names["host_name"] = names["events"][0]["layer_name"] = EVIL
+        (folder / "node00.rank1.prof.json").write_text(json.dumps(names))
+        for dark in [False, True]:
+            file = self.path / "history.html"
+            subprocess.run([PROGRAM, "history", str(folder), "--format", "html", "-o", str(file), "--force"], check=True)
+            self.page.open(file, dark)
+            self.assertEqual(self.page.complaints(), [])
+            self.assertNotEqual(self.value("document.title"), "pwned")
+            self.assertIn("hardware: rank 3 on node00", self.text("#recurrences"))
+            self.assertEqual(self.value("document.querySelectorAll('#changes button').length"), 1)
+            self.assertGreater(self.value("document.getElementById('ranks').height"), 100)
+            self.value("document.querySelector('#changes button').click()")
+            self.assertEqual(self.value("document.getElementById('machine-rank').value"), "3")
+            self.value("document.getElementById('ranks').focus()")
+            for key in ["ArrowDown"] * 3:
+                self.page.press(key)
+            self.assertRegex(self.text("#ranks-details"), r"rank 3, node00: 2026-11-24 05:59 to .* us, 1\.3[78]\d times its peers")
+            self.value("[...document.querySelectorAll('#windows button')].at(-1).click()")
+            self.assertEqual(self.page.complaints(), [])
+
     def test_axe_finds_nothing_serious(self):
         axe = next((path for path in [os.environ.get("AXE_CORE", ""),
                                       "/usr/share/nodejs/axe-core/axe.min.js"]

@@ -29,6 +29,9 @@ except ImportError:
 
 PROGRAM = sys.argv[1]
 SOURCE = pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(SOURCE / "tests/bench"))
+import watched_run  # noqa: E402
+
 SMALL = SOURCE / "tests/data/gen3/small_h200.prof.json"
 A100 = SOURCE / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
 A100_LAYERS = SOURCE / "tests/data/hugectr/dlrm_a100.layers.json"
@@ -626,6 +629,77 @@ class Ranks(Commands):
         self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
 
 
+class History(Commands):
+    """Runs as tests/bench/watched_run.py writes them."""
+
+    def watched(self, story, ranks=8):
+        folder = self.path / "watched"
+        watched_run.make(folder, ranks, 3, 21.0, story)
+        return folder
+
+    def valid(self, name, text):
+        schema = json.loads((SOURCE / "docs/schemas" / (name + ".schema.json")).read_text())
+        document = json.loads(text)
+        jsonschema.Draft7Validator(schema).validate(document)
+        return document
+
+    def test_a_throttled_gpu_is_named_with_its_readings(self):
+        folder = self.watched(["throttled", "restarted"])
+        done = run("history", folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), "started again is no doubt")
+        words = " ".join(done.stdout.split())
+        self.assertIn("8 GPUs from 2026-11-03 06:00 to 2026-11-24 06:00, started 4 times again", words)
+        self.assertIn("hardware rank 3 on node00: its own kernels take 1.37", words)
+        self.assertIn("SM clock 1410 MHz, its peers 1980", words)
+        self.assertRegex(words, r"all kernels of rank 3 became 1.380 times slower \[1.360, 1.400\] at 2026-11-14 "
+                                r"19:12, iteration 3,991,680: SM clock 1980 -> 1410 MHz: power cap")
+        ranks = run("ranks", folder)
+        self.assertIn("8 devices, 16 events each; raw times, the newest of each event", ranks.stdout)
+        self.assertIn("hardware    rank 3", ranks.stdout)
+        self.assertIn("node00 rank 3 device 0: 1.37", ranks.stdout)
+        self.assertNotIn("warning", ranks.stdout)
+        self.valid("ranks", run("ranks", folder, "--format", "json").stdout)
+
+    def test_json_and_perfetto_have_every_series(self):
+        folder = self.watched(["throttled"], 4)
+        document = self.valid("history", run("history", folder, "--format", "json").stdout)
+        self.assertEqual([rank["rank"] for rank in document["ranks"]], [0, 1, 2, 3])
+        self.assertEqual(len(document["ranks"][3]["own_us"]), len(document["columns"]["start_s"]))
+        self.assertEqual(document["ranks"][3]["machine"]["sm_clock_mhz"][-1], 1410)
+        self.assertEqual([change["ranks"] for change in document["changes"]], [[3]])
+        events = json.loads(run("history", folder, "--format", "perfetto").stdout)["traceEvents"]
+        counters = {event["name"] for event in events if event["ph"] == "C"}
+        self.assertLessEqual({"own_us", "sm_clock_mhz", "decoder.0.mlp"}, counters)
+
+    def test_the_report_says_what_changed(self):
+        file = sorted(self.watched(["throttled"]).iterdir())[3]
+        words = " ".join(run(file).stdout.split())
+        self.assertIn("changed all kernels became 1.380 times slower", words)
+        report = self.valid("report", run(file, "--format", "json").stdout)
+        self.assertEqual(len(report["changes"]), 1)
+        self.assertIn("changed ", run(file, "--format", "md").stdout)
+
+    def test_a_dataset_has_the_bins(self):
+        folder = self.watched([], 1)
+        self.assertEqual(run("dataset", folder, "--format", "csv", "-o", self.path / "tables").returncode, 0)
+        file, = (self.path / "tables/history").glob("**/*.csv")
+        rows = list(csv.DictReader(file.open()))
+        iteration = [row for row in rows if row["event_index"] == ""]
+        self.assertEqual(len(rows), 17 * len(iteration))
+        self.assertEqual(iteration[0]["samples"], "5000")
+        self.assertLess(float(iteration[0]["p05_us"]), float(iteration[0]["median_us"]))
+
+    def test_a_rank_that_is_there_twice_at_once_is_a_doubt(self):
+        folder = self.watched([], 2)
+        shutil.copy(folder / "node00.rank1.prof.json", folder / "copy.prof.json")
+        self.assertIn("2 files say that they are rank 1", run("history", folder).stderr)
+
+    def test_runs_that_were_not_watched_are_refused(self):
+        done = run("history", SMALL)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("%s: /history: missing: expected a run with INLINE_PROF_WATCH" % SMALL, done.stderr)
+
+
 class Scaling(Commands):
     def test_scaling_shows_mean_and_slowest_device(self):
         runs = []
@@ -671,8 +745,7 @@ class OwnFamilies(Commands):
         self.assertEqual(self.fit("again.json", trace)[0].read_text(), file.read_text())
         errors = [json.loads(run(trace, "--format", "json", *more).stdout)["mape"]
                   for more in ([], ["--params", file])]
-        # The shipped parameters were fitted to the same trace.
-        self.assertLessEqual(errors[1], 1.02 * errors[0])
+        self.assertLessEqual(errors[1], errors[0])
 
     def test_parameters_of_another_gpu_are_refused(self):
         file, _ = self.fit("mine.json", self.TRACES / "h100_timesformer.json.gz")

@@ -1,0 +1,351 @@
+#include "join/watch/watched_run.hpp"
+
+#include "base/median.hpp"
+#include "base/text.hpp"
+#include "join/watch/recurrences.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+constexpr float kNotKnown = std::numeric_limits<float>::quiet_NaN();
+// Ranks find a change when they next measure the event: within minutes of each other.
+constexpr double kSameTimeS = 900.0;
+constexpr double kMostOfTime = 0.75;  // changes of this part of the kernels' time are of all of it
+
+// A process without a rank is one of its own.
+using RankKey = std::tuple<std::int64_t, std::string, std::int64_t>;
+RankKey key_of(const WatchedFile& file, std::int64_t device_id) {
+  return {file.rank.value_or(std::numeric_limits<std::int64_t>::max()),
+          file.rank ? std::string() : file.file, device_id};
+}
+
+double middle_of(const TimeColumn& column) {
+  return (column.start_s + column.end_s) / 2;
+}
+
+// Puts the values of a file into the columns of the run that it was watched in.
+void fill(Series& values, const std::vector<TimeColumn>& columns, const Series& own,
+          const std::vector<TimeColumn>& own_columns) {
+  if (own_columns.empty()) return;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const double time_s = middle_of(columns[i]);
+    const double slack_s = (columns[i].end_s - columns[i].start_s) / 2;
+    if (time_s < own_columns.front().start_s - slack_s ||
+        time_s > own_columns.back().end_s + slack_s)
+      continue;
+    while (at + 1 < own_columns.size() && own_columns[at + 1].start_s <= time_s)
+      ++at;
+    if (!std::isnan(own[at])) values[i] = own[at];
+  }
+}
+
+// The columns of the rank whose processes were watched longest together.
+std::vector<TimeColumn> longest_columns(const std::vector<WatchedFile>& files) {
+  std::map<RankKey, std::vector<TimeColumn>> of_rank;
+  for (const WatchedFile& file : files) {
+    auto& columns = of_rank[key_of(file, 0)];
+    columns.insert(columns.end(), file.columns.begin(), file.columns.end());
+  }
+  const std::vector<TimeColumn>* longest = nullptr;
+  double longest_s = -1.0;
+  for (const auto& [key, columns] : of_rank) {
+    double sum_s = 0.0;
+    for (const TimeColumn& column : columns)
+      sum_s += column.end_s - column.start_s;
+    if (sum_s <= longest_s) continue;
+    longest_s = sum_s;
+    longest = &columns;
+  }
+  return longest == nullptr ? std::vector<TimeColumn>() : *longest;
+}
+
+// Medians over the ranks: what is slow on one of them is the ranks' matter.
+void add_layers(WatchedRun& run, const std::vector<WatchedFile>& files) {
+  const std::size_t count = run.columns.size();
+  std::map<std::string, std::pair<SharedText, std::vector<Series>>> layers;
+  for (const WatchedFile& file : files) {
+    for (const WatchedLayer& layer : file.layers) {
+      auto& [name, of_files] = layers[layer.name.str()];
+      name = layer.name;
+      fill(of_files.emplace_back(count, kNotKnown), run.columns, layer.us, file.columns);
+    }
+  }
+  std::vector<std::pair<double, WatchedLayer>> sorted;
+  std::vector<double> known;
+  for (const auto& [key, layer] : layers) {
+    const auto& [name, of_files] = layer;
+    WatchedLayer middle{name, Series(count, kNotKnown)};
+    double total_us = 0.0;
+    for (std::size_t i = 0; i < count; ++i) {
+      known.clear();
+      for (const Series& us : of_files) {
+        if (!std::isnan(us[i])) known.push_back(us[i]);
+      }
+      if (known.empty()) continue;
+      middle.us[i] = static_cast<float>(base::median_in_place(known));
+      total_us += double{middle.us[i]};
+    }
+    sorted.emplace_back(total_us, std::move(middle));
+  }
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& layer) { return layer.first; });
+  for (auto& [total_us, layer] : sorted)
+    run.layers.push_back(std::move(layer));
+}
+
+// The changes of one rank that began together, in one direction.
+struct Cluster {
+  std::vector<const SeriesChange*> changes;
+  std::size_t rank = 0;
+
+  [[nodiscard]] bool is_slower() const { return changes.front()->ratio > 1; }
+  [[nodiscard]] double began_s() const { return changes.front()->began_s; }
+  // Waiting follows what changed elsewhere.
+  [[nodiscard]] bool is_waiting() const {
+    return std::ranges::all_of(
+        changes, [](const auto* change) { return change->is_iteration || change->is_collective; });
+  }
+};
+
+std::vector<Cluster> clusters_of(const std::vector<WatchedFile>& files,
+                                 const std::map<RankKey, std::size_t>& number_of) {
+  std::vector<Cluster> clusters;
+  for (const WatchedFile& file : files) {
+    std::vector<const SeriesChange*> sorted;
+    for (const SeriesChange& change : file.changes)
+      sorted.push_back(&change);
+    std::ranges::stable_sort(sorted, {}, &SeriesChange::began_s);
+    const std::size_t first = clusters.size();
+    for (const SeriesChange* change : sorted) {
+      auto rank = number_of.find(key_of(file, change->device_id));
+      if (rank == number_of.end() && !file.devices.empty())
+        rank = number_of.find(key_of(file, file.devices.front().device_id));
+      if (rank == number_of.end()) continue;
+      const auto own =
+          std::find_if(clusters.begin() + static_cast<std::ptrdiff_t>(first), clusters.end(),
+                       [&](const Cluster& cluster) {
+                         return (change->is_iteration || cluster.rank == rank->second) &&
+                                cluster.is_slower() == (change->ratio > 1) &&
+                                change->began_s - cluster.began_s() <= kSameTimeS;
+                       });
+      if (own != clusters.end()) {
+        own->changes.push_back(change);
+      } else {
+        clusters.push_back({{change}, rank->second});
+      }
+    }
+  }
+  return clusters;
+}
+
+// Returns the kernels' own time of a rank where the change began.
+double own_us_at(const WatchedRun& run, std::size_t rank, double time_s) {
+  double own_us = 0.0;
+  for (std::size_t i = 0; i < run.columns.size(); ++i) {
+    const float us = run.ranks[rank].own_us[i];
+    if (!std::isnan(us) && (own_us == 0.0 || run.columns[i].end_s <= time_s)) own_us = us;
+  }
+  return own_us;
+}
+
+RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
+  RunChange change;
+  change.began_s = cluster.began_s();
+  change.began_iteration = cluster.changes.front()->began_iteration;
+  change.ranks = {cluster.rank};
+  change.is_iteration = cluster.is_waiting();
+  std::map<std::string, std::pair<double, SharedText>> lost_us;  // of each layer
+  double lower_us = 0.0;
+  double upper_us = 0.0;
+  double own_us = 0.0;  // before, of kernels that are no collectives
+  bool has_iteration = false;
+  for (const SeriesChange* one : cluster.changes)
+    has_iteration = has_iteration || one->is_iteration;
+  for (const SeriesChange* one : cluster.changes) {
+    if (change.reason.empty()) change.reason = one->reason;
+    // The iteration holds all others, and collectives wait.
+    if (change.is_iteration ? has_iteration && !one->is_iteration
+                            : one->is_iteration || one->is_collective)
+      continue;
+    change.before_us += one->before_us;
+    change.after_us += one->before_us * one->ratio;
+    lower_us += one->before_us * one->ratio_ci95.lower;
+    upper_us += one->before_us * one->ratio_ci95.upper;
+    if (one->is_iteration) continue;
+    auto& [lost, name] = lost_us[one->layer.str()];
+    lost += std::abs(one->before_us * (one->ratio - 1));
+    name = one->layer;
+    if (!one->is_collective) own_us += one->before_us;
+  }
+  if (change.before_us > 0) {
+    change.ratio = change.after_us / change.before_us;
+    change.ratio_ci95 = {lower_us / change.before_us, upper_us / change.before_us};
+  } else {
+    change.ratio = cluster.changes.front()->ratio;
+    change.ratio_ci95 = cluster.changes.front()->ratio_ci95;
+  }
+  std::vector<std::pair<double, SharedText>> sorted;
+  for (const auto& [name, layer] : lost_us)
+    sorted.push_back(layer);
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& layer) { return layer.first; });
+  for (const auto& [lost, name] : sorted)
+    change.layers.push_back(name);
+  change.is_everything = change.layers.size() > 1 &&
+                         own_us >= kMostOfTime * own_us_at(run, cluster.rank, change.began_s);
+  return change;
+}
+
+bool are_equal(const RunChange& a, const RunChange& b) {
+  if ((a.ratio > 1) != (b.ratio > 1) || std::abs(a.began_s - b.began_s) > kSameTimeS ||
+      a.is_iteration != b.is_iteration || a.is_everything != b.is_everything)
+    return false;
+  if (a.is_everything || (a.layers.empty() && b.layers.empty())) return true;
+  const auto shared = std::ranges::count_if(a.layers, [&](const SharedText& layer) {
+    return std::ranges::find(b.layers, layer) != b.layers.end();
+  });
+  return 2 * static_cast<std::size_t>(shared) >= std::min(a.layers.size(), b.layers.size()) &&
+         shared > 0;
+}
+
+void merge(RunChange& into, const RunChange& more) {
+  const auto before = static_cast<double>(into.ranks.size());
+  const auto mean = [&](double& value, double other) {
+    value = (value * before + other) / (before + 1);
+  };
+  mean(into.before_us, more.before_us);
+  mean(into.after_us, more.after_us);
+  mean(into.ratio, more.ratio);
+  mean(into.ratio_ci95.lower, more.ratio_ci95.lower);
+  mean(into.ratio_ci95.upper, more.ratio_ci95.upper);
+  if (more.began_s < into.began_s) {
+    into.began_s = more.began_s;
+    into.began_iteration = more.began_iteration;
+  }
+  if (into.reason.empty()) into.reason = more.reason;
+  if (std::ranges::find(into.ranks, more.ranks.front()) == into.ranks.end())
+    into.ranks.push_back(more.ranks.front());
+  for (const SharedText& layer : more.layers) {
+    if (std::ranges::find(into.layers, layer) == into.layers.end()) into.layers.push_back(layer);
+  }
+}
+
+// Moves ranks that only wait to the change that they wait for.
+void give_waiting_ranks(std::vector<RunChange>& changes) {
+  for (RunChange& waiting : changes) {
+    if (!waiting.is_iteration) continue;
+    const auto cause = std::ranges::find_if(changes, [&](const RunChange& other) {
+      return !other.is_iteration && (other.ratio > 1) == (waiting.ratio > 1) &&
+             std::abs(other.began_s - waiting.began_s) <= kSameTimeS;
+    });
+    if (cause == changes.end()) continue;
+    cause->waiting = std::move(waiting.ranks);
+    waiting.ranks.clear();
+  }
+  std::erase_if(changes, [](const RunChange& change) { return change.ranks.empty(); });
+}
+
+std::vector<RunChange> changes_of(const std::vector<WatchedFile>& files, const WatchedRun& run,
+                                  const std::map<RankKey, std::size_t>& number_of) {
+  std::vector<RunChange> changes;
+  for (const Cluster& cluster : clusters_of(files, number_of)) {
+    const RunChange own = change_of(cluster, run);
+    const auto equal = std::ranges::find_if(
+        changes, [&](const RunChange& other) { return are_equal(other, own); });
+    if (equal != changes.end()) {
+      merge(*equal, own);
+    } else {
+      changes.push_back(own);
+    }
+  }
+  give_waiting_ranks(changes);
+  std::ranges::stable_sort(changes, {}, &RunChange::began_s);
+  return changes;
+}
+
+}  // namespace
+
+WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
+  std::ranges::stable_sort(files, {}, [](const WatchedFile& file) {
+    return file.columns.empty() ? file.until_s : file.columns.front().start_s;
+  });
+  WatchedRun run;
+  run.columns = longest_columns(files);
+  std::map<RankKey, std::size_t> number_of;
+  for (const WatchedFile& file : files) {
+    for (const WatchedDevice& device : file.devices)
+      number_of.try_emplace(key_of(file, device.device_id), 0);
+  }
+  std::size_t number = 0;
+  for (auto& [key, own] : number_of)
+    own = number++;
+  const Series unknown(run.columns.size(), kNotKnown);
+  run.ranks.resize(number_of.size());
+  for (WatchedRank& rank : run.ranks)
+    rank.iteration_us = rank.own_us = unknown;
+  for (const WatchedFile& file : files) {
+    run.until_s = std::max(run.until_s, file.until_s);
+    run.budget = std::max(run.budget, file.budget);
+    run.pairs += file.pairs;
+    if (file.cost_share) run.cost_share = std::max(run.cost_share.value_or(0.0), *file.cost_share);
+    for (const WatchedDevice& device : file.devices) {
+      WatchedRank& rank = run.ranks[number_of.at(key_of(file, device.device_id))];
+      rank.host = file.host;
+      rank.rank = file.rank;
+      rank.device_id = device.device_id;
+      rank.file = file.file;
+      ++rank.processes;
+      fill(rank.iteration_us, run.columns, file.iteration_us, file.columns);
+      fill(rank.own_us, run.columns, device.own_us, file.columns);
+      for (const read::DeviceReadings& machine : file.machine) {
+        if (machine.device_id == device.device_id)
+          rank.machine.insert(rank.machine.end(), machine.readings.begin(), machine.readings.end());
+      }
+    }
+  }
+  add_layers(run, files);
+  run.changes = changes_of(files, run, number_of);
+  run.recurrences = find_recurrences(run, least_ratio);
+  return run;
+}
+
+std::vector<Series> relative_to_peers(const WatchedRun& run, Series WatchedRank::*series) {
+  std::vector<Series> relative(run.ranks.size(), Series(run.columns.size(), kNotKnown));
+  std::vector<double> known;
+  for (std::size_t i = 0; i < run.columns.size(); ++i) {
+    known.clear();
+    for (const WatchedRank& rank : run.ranks) {
+      const float us = (rank.*series)[i];
+      if (!std::isnan(us)) known.push_back(us);
+    }
+    if (known.empty()) continue;
+    const double middle = base::median_in_place(known);
+    if (!(middle > 0)) continue;
+    for (std::size_t k = 0; k < run.ranks.size(); ++k)
+      relative[k][i] = static_cast<float>((run.ranks[k].*series)[i] / middle);
+  }
+  return relative;
+}
+
+std::string name_of(const WatchedRun& run, std::size_t rank) {
+  const WatchedRank& own = run.ranks[rank];
+  if (!own.rank)
+    return base::printable(
+        fmt::format("{} device {}", own.host.empty() ? own.file : own.host, own.device_id));
+  const auto devices = std::ranges::count(run.ranks, own.rank, &WatchedRank::rank);
+  return devices == 1 ? fmt::format("rank {}", *own.rank)
+                      : fmt::format("rank {} device {}", *own.rank, own.device_id);
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,74 @@
+// The histories of a run: those of its processes joined by rank, what changed, and what recurs.
+#pragma once
+
+#include "join/watch/watched_file.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+
+// A GPU of the run, over all processes that had its rank.
+struct WatchedRank {
+  std::string host;  // of the newest process
+  std::optional<std::int64_t> rank;
+  std::int64_t device_id = 0;
+  std::string file;  // of the newest process
+  std::size_t processes = 0;
+  Series iteration_us;  // a value each column of the run
+  Series own_us;        // kernels that are no collectives
+  std::vector<watch::MachineReading> machine;
+};
+
+// Changes of one time and direction: those of one cause, as far as times can tell.
+struct RunChange {
+  double began_s = 0.0;
+  std::int64_t began_iteration = 0;
+  std::vector<SharedText> layers;    // those that lose or gain most first
+  std::vector<std::size_t> ranks;    // numbers in WatchedRun::ranks
+  std::vector<std::size_t> waiting;  // ranks whose collectives and iterations followed
+  bool is_iteration = false;         // nothing but the iteration, or collectives, changed
+  bool is_everything = false;        // most of the time of its kernels changed
+  double before_us = 0.0;            // in an iteration, mean over `ranks`
+  double after_us = 0.0;
+  double ratio = 1.0;
+  Interval ratio_ci95;
+  std::string reason;
+};
+
+// A cause of lost time that shows over the whole history.
+struct Recurrence {
+  std::string cause;  // "hardware", "data", "program"
+  std::string what;
+  std::vector<std::string> evidence;
+  std::vector<std::size_t> ranks;  // those that are slow
+  double ratio = 1.0;
+};
+
+struct WatchedRun {
+  std::vector<TimeColumn> columns;   // of the rank that was watched longest
+  std::vector<WatchedLayer> layers;  // medians over ranks; those that take longest first
+  std::vector<WatchedRank> ranks;    // by rank
+  std::vector<RunChange> changes;    // in order of time
+  std::vector<Recurrence> recurrences;
+  double until_s = 0.0;
+  double budget = 0.0;
+  std::int64_t pairs = 0;
+  std::optional<double> cost_share;  // the largest of all files
+};
+
+// Joins files by rank in order of their time.  A device is slow that takes `least_ratio` times what
+// its peers take.
+[[nodiscard]] WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio = 1.05);
+
+// Returns times of each device relative to the median of all in the same column; NaN: not known.
+[[nodiscard]] std::vector<Series> relative_to_peers(const WatchedRun& run,
+                                                    Series WatchedRank::*series);
+
+// "rank 3", "HOST device 0" where a file knows no rank; with the device where a rank has several.
+[[nodiscard]] std::string name_of(const WatchedRun& run, std::size_t rank);
+
+}  // namespace inline_prof::join
