@@ -67,6 +67,21 @@ std::string clock_doubt(const read::Device& device, const read::Machine& machine
                      device.device_id, clock_mhz, machine.id, *machine.boost_clock_mhz);
 }
 
+// Drivers have put the maker and the brand in front of a name, or left them out.
+std::string short_name(const std::string& device_name) {
+  std::string name = lower(device_name);
+  for (const std::string_view word : {"nvidia ", "amd ", "tesla ", "geforce "}) {
+    if (name.starts_with(word)) name.erase(0, word.size());
+  }
+  return name;
+}
+
+bool is_named(const read::Machine& machine, const std::string& device_name) {
+  return std::ranges::any_of(machine.names, [&](const std::string& own) {
+    return short_name(own) == short_name(device_name);
+  });
+}
+
 }  // namespace
 
 std::vector<read::Machine> builtin_machines() {
@@ -83,7 +98,7 @@ read::Machine choose_machine(const std::string& name, std::span<const read::Mach
   std::vector<const read::Machine*> all;
   std::vector<const read::Machine*> variants;
   for (const read::Machine& machine : known) {
-    if (machine.id == id) return machine;
+    if (machine.id == id || is_named(machine, name)) return machine;
     all.push_back(&machine);
     if (machine.id.starts_with(id + "-")) variants.push_back(&machine);
   }
@@ -97,13 +112,10 @@ read::Machine choose_machine(const std::string& name, std::span<const read::Mach
 }
 
 Match match_machine(const read::Device& device, std::span<const read::Machine> known) {
-  const std::string name = lower(device.name);
   std::string reason = fmt::format("device {} is \"{}\", which no machine file names",
                                    device.device_id, device.name);
   for (const read::Machine& machine : known) {
-    const bool named = std::any_of(machine.names.begin(), machine.names.end(),
-                                   [&](const std::string& own) { return lower(own) == name; });
-    if (!named) continue;
+    if (!is_named(machine, device.name)) continue;
     const std::string why_not = difference(device, machine);
     if (why_not.empty()) return {&machine, "", clock_doubt(device, machine)};
     reason = fmt::format("device {} is \"{}\", but {}", device.device_id, device.name, why_not);

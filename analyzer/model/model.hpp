@@ -26,7 +26,8 @@
 
 namespace inline_prof::read {
 struct LaunchShape;
-}
+struct Neighbours;
+}  // namespace inline_prof::read
 
 namespace inline_prof::model {
 
@@ -112,9 +113,10 @@ struct RowPrediction {
 
 // The kernel that computes an operation, as far as it is known.
 struct LaunchedKernel {
-  std::string_view name;                      // may be empty
-  double blocks = 0;                          // 0: not known
-  const read::LaunchShape* launch = nullptr;  // null: not known
+  std::string_view name;                         // may be empty
+  double blocks = 0;                             // 0: not known
+  const read::LaunchShape* launch = nullptr;     // null: not known
+  const read::Neighbours* neighbours = nullptr;  // null: not known
 };
 
 // An operation of a profile.

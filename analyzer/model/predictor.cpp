@@ -3,17 +3,70 @@
 #include "model/registry.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
+#include "read/profile.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 
 namespace inline_prof::model {
+namespace {
+
+// Tables of data movement were measured with kernels that work on vectors, those of products on
+// tensor cores with the newest ones alone, and those of convolutions and of single precision with
+// the kernels that are in use.
+bool is_in_table(const read::Op& op, std::string_view kernel_name) {
+  const auto kind = op_kind_from_name(op.kind);
+  if (kind == OpKind::kGemm)
+    return op.get<std::string>("a_type") == "f32" && !op.find("compute_type");
+  const KernelFamily* const family = kernel_family(kernel_name);
+  return kind != OpKind::kMemory || family == nullptr || family->name == "vectorized";
+}
+
+// The delay of a kernel that ends while another stream does this.
+struct Delay {
+  double read::Neighbours::*share;
+  double usual_us;
+  double most_us;
+};
+
+// Seen on A100 and V100 (tests/data/real_traces): a kernel of any length takes 2 to 11 us longer
+// beside a collective, and 4 to 14 us beside a copy over the host's link, most likely because its
+// last writes wait for the link.  Long kernels lose up to a third of their bandwidth, too.
+constexpr std::array<Delay, 2> kDelays{
+    {{&read::Neighbours::collective, 3, 12}, {&read::Neighbours::host_copy, 8, 20}}};
+constexpr double kMostLost = 0.3;
+
+bool is_slowed(const read::Op& op) {
+  const auto kind = op_kind_from_name(op.kind);
+  return kind != OpKind::kCopy && kind != OpKind::kCollective;
+}
+
+void add_neighbours(Prediction& prediction, const read::Neighbours& neighbours) {
+  prediction.time = prediction.time + microseconds(usual_delay_us(neighbours));
+  for (const Delay& delay : kDelays) {
+    const double share = neighbours.*delay.share;
+    prediction.interval90->second = (1 + share * kMostLost) * prediction.interval90->second +
+                                    microseconds(share * delay.most_us);
+    if (share > 0) prediction.tail_probability = nullptr;  // of the kernel alone
+  }
+}
+
+}  // namespace
+
+double usual_delay_us(const read::Neighbours& neighbours) {
+  double delay_us = 0;
+  for (const Delay& delay : kDelays)
+    delay_us += neighbours.*delay.share * delay.usual_us;
+  return delay_us;
+}
+
 const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& key,
                                   const read::Machine& machine) const {
   std::string name = key.key;
@@ -60,14 +113,19 @@ const Families& Predictor::families_of(const read::Machine& machine) const {
 
 Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
+  Outcome outcome = predict_alone(op, machine, kernel);
+  if (kernel.neighbours != nullptr && outcome.prediction && outcome.prediction->interval90 &&
+      is_slowed(op)) {
+    add_neighbours(*outcome.prediction, *kernel.neighbours);
+  }
+  return outcome;
+}
+
+Outcome Predictor::predict_alone(const read::Op& op, const read::Machine& machine,
+                                 const LaunchedKernel& kernel) const {
   Outcome any = predict_any_kernel(op, machine, kernel);
   if (chosen_ == Models::kRoofline || kernel.name.empty()) return any;
-  // Tables of convolutions, of data movement and of single precision were measured with the kernels
-  // that are in use; those of products on tensor cores with the newest ones alone.
-  const bool has_kernels_in_table =
-      op_kind_from_name(op.kind) != OpKind::kGemm ||
-      (op.get<std::string>("a_type") == "f32" && !op.find("compute_type"));
-  if (any.prediction && any.prediction->interval90 && has_kernels_in_table) return any;
+  if (any.prediction && any.prediction->interval90 && is_in_table(op, kernel.name)) return any;
   auto of_family =
       families_of(machine).predict(kernel.name, kernel.blocks, op, machine, any.prediction);
   if (!of_family) return any;

@@ -16,6 +16,9 @@ namespace inline_prof::model {
 // Families that a user has fitted, by machine.
 using OwnFamilies = std::map<std::string, Families>;
 
+// The time that a kernel is expected to take longer beside such neighbours.
+[[nodiscard]] double usual_delay_us(const read::Neighbours& neighbours);
+
 class Predictor {
  public:
   // kCalibrated: the models of the registry that answer the operation's kind, with the shipped
@@ -29,6 +32,9 @@ class Predictor {
                                 const LaunchedKernel& kernel = {}) const;
 
  private:
+  // Predicts the kernel as if no other stream did anything.
+  [[nodiscard]] Outcome predict_alone(const read::Op& op, const read::Machine& machine,
+                                      const LaunchedKernel& kernel) const;
   // Predicts the operation, whichever kernel computes it.
   [[nodiscard]] Outcome predict_any_kernel(const read::Op& op, const read::Machine& machine,
                                            const LaunchedKernel& kernel) const;

@@ -315,6 +315,9 @@ struct Reached {
 // (forums.developer.nvidia.com, topic 352186, 2025), 0.87 on H100 (NVIDIA, nvbandwidth's blog
 // post, 2025), copy engines, pinned memory.
 constexpr Reached kHostLink{.usual = 0.80, .least = 0.70, .most = 0.90};
+// Ranks of one host share its links: two GPUs a switch (NVIDIA, DGX-1 and DGX A100 system
+// architecture white papers), all of them the processors' memory, and each may copy or not.
+constexpr Reached kSharedHostLink{.usual = 0.40, .least = 0.20, .most = 0.90};
 // NVLink: 0.84 on H100 (github.com/NVIDIA/nccl, issue 1264, 2024), 0.80 on A100
 // (github.com/NVIDIA/nccl-tests, issue 149, 2023); PCIe: 0.68 to 0.82 on RTX A6000
 // (github.com/NVIDIA/nvbandwidth, issue 50, 2025).
@@ -336,9 +339,11 @@ struct Way {
   Bound bound = Bound::kLink;
 };
 
-std::optional<Way> way_of(const std::string& direction, const read::Machine& machine) {
+std::optional<Way> way_of(const std::string& direction, bool is_shared,
+                          const read::Machine& machine) {
   if (direction == "host_to_device" || direction == "device_to_host")
-    return Way{machine.host_link_gb_per_s, "host_link_gb_per_s", kHostLink, Bound::kLink};
+    return Way{machine.host_link_gb_per_s, "host_link_gb_per_s",
+               is_shared ? kSharedHostLink : kHostLink, Bound::kLink};
   if (direction == "peer")
     return Way{machine.peer_link_gb_per_s, "peer_link_gb_per_s", kPeerLink, Bound::kLink};
   if (direction == "device_to_device" || direction == "fill" || direction == "write_value")
@@ -402,7 +407,7 @@ Outcome predict_copy(const read::Op& op, const read::Machine& machine) {
   if (!work.reason.empty()) return Outcome::none(work.reason);
   const std::string direction = op.get<std::string>("direction").value_or("");
   if (direction == "host_to_host") return Outcome::none("the host's memory has no model");
-  const auto way = way_of(direction, machine);
+  const auto way = way_of(direction, op.get<std::int64_t>("ranks").value_or(1) > 1, machine);
   if (!way) {
     return Outcome::none(direction.empty() ? "copy without direction"
                                            : fmt::format("copy with direction {}", direction));

@@ -75,6 +75,12 @@ struct LaunchShape {
   std::int64_t max_blocks_per_sm = 0;
 };
 
+// Shares of an event's time during which other streams of its device did what slows it.
+struct Neighbours {
+  double collective = 0;
+  double host_copy = 0;  // to the host or from it
+};
+
 struct Event {
   std::string name;
   std::string layer;        // empty if unknown
@@ -100,6 +106,7 @@ struct Event {
   std::vector<double> offsets_ms;  // start of the iteration to the start of the event; may be < 0
   std::vector<std::int64_t> iterations;
   std::vector<Tight> tight;
+  Neighbours neighbours;              // means of the samples; zeros if not known
   std::vector<double> after_wait_us;  // since the launching thread waited; NaN: it has not
   std::vector<std::string> extra_infos_start;
   std::vector<std::string> extra_infos_stop;

@@ -48,6 +48,7 @@ INLINE_PROF_FORWARD("sem_destroy");
 INLINE_PROF_FORWARD("sem_init");
 INLINE_PROF_FORWARD("sem_post");
 INLINE_PROF_FORWARD("sem_timedwait");
+INLINE_PROF_FORWARD("sem_wait");
 INLINE_PROF_FORWARD("pthread_create");
 INLINE_PROF_FORWARD("pthread_detach");
 INLINE_PROF_FORWARD("pthread_join");

@@ -54,6 +54,8 @@ int Entry::begin_watched() const {
   if (rule_ == nullptr) return 0;
   const auto call = calls_->fetch_add(1, std::memory_order_relaxed);
   if (call < rule_->after || call - rule_->after >= rule_->count) return 0;
+  while (rule_->hangs)
+    pause();
   return rule_->code.value_or(failure_);
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-constexpr std::string_view kFailSyntax = "FUNCTION[:CODE][:after=N][:count=M],...";
+constexpr std::string_view kFailSyntax = "FUNCTION[:CODE|:hang][:after=N][:count=M],...";
 
 FailRule parse_fail_rule(std::string_view name, std::string_view text) {
   const auto parts = split(text, ':');
@@ -57,6 +57,8 @@ FailRule parse_fail_rule(std::string_view name, std::string_view text) {
       rule.after = number<std::uint64_t>(name, part.substr(6), 0, UINT64_MAX, kFailSyntax);
     } else if (part.starts_with("count=")) {
       rule.count = number<std::uint64_t>(name, part.substr(6), 1, UINT64_MAX, kFailSyntax);
+    } else if (part == "hang") {
+      rule.hangs = true;
     } else {
       rule.code = number(name, part, 1, 9999, kFailSyntax);
     }
@@ -88,6 +90,7 @@ constexpr Variable kVariables[] = {
        s.truth_durations = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
      }},
     {"SIMGPU_TIMELINE", [](Settings& s, Text, Text v) { s.timeline_file = v; }},
+    {"SIMGPU_READINGS", [](Settings& s, Text, Text v) { s.readings_file = v; }},
     {"SIMGPU_LOG", [](Settings& s, Text, Text v) { s.log_file = v; }},
     {"SIMGPU_LAUNCH",
      [](Settings& s, Text n, Text v) {

@@ -16,10 +16,11 @@ class SettingsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// SIMGPU_FAIL=FUNCTION[:CODE][:after=N][:count=M],...
+// SIMGPU_FAIL=FUNCTION[:CODE|:hang][:after=N][:count=M],...
 struct FailRule {
   std::string function;     // as exported, or without _v2, _ptsz, _ptds
   std::optional<int> code;  // unset: the library's own "launch failed"
+  bool hangs = false;       // the call never returns
   std::uint64_t after = 0;  // calls that pass before the first failure
   std::uint64_t count = UINT64_MAX;
 };
@@ -35,6 +36,7 @@ struct Settings {
   std::uint64_t truth_durations = 1000;  // per row of the truth file
   std::string log_file;
   std::string timeline_file;
+  std::string readings_file;  // what NVML reads, asked for anew at each call
   bool null_launch = false;
   bool launch_blocking = false;        // a launch returns when it has run
   bool launch_kernel_handles = false;  // the runtime launches CUkernel handles, not CUfunctions

@@ -6,12 +6,15 @@
 #include "nvml/vendor_nvml.hpp"
 #include "simgpu.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,9 +24,9 @@
 namespace simgpu {
 namespace {
 
-// Nobody models these.
+// Where SIMGPU_READINGS says nothing.
 constexpr unsigned kTemperatureC = 40;
-constexpr unsigned kPowerMilliwatts = 100'000;
+constexpr unsigned kPowerWatts = 100;
 constexpr const char* kDriverRelease = "580.65.06";  // the first for CUDA 13.0
 
 std::atomic<int> users{0};
@@ -51,6 +54,13 @@ const Model* model() {
 
 int device_count() {
   return process_settings().settings.device_count;
+}
+
+// Returns the value of SIMGPU_READINGS, which a test may write anew while the program runs.
+unsigned reading(const char* key, unsigned by_default) {
+  std::ifstream file(process_settings().settings.readings_file);
+  const auto readings = nlohmann::json::parse(file, nullptr, false);
+  return readings.is_object() ? readings.value(key, by_default) : by_default;
 }
 
 // A handle is the device's number, counted from 1.
@@ -203,13 +213,29 @@ nvmlReturn_t utilization(int device, nvmlUtilization_t* rates) {
 }
 
 nvmlReturn_t temperature(nvmlTemperatureSensors_t sensor, unsigned* celsius) {
-  return sensor == NVML_TEMPERATURE_GPU ? put(kTemperatureC, celsius) : NVML_ERROR_INVALID_ARGUMENT;
+  return sensor == NVML_TEMPERATURE_GPU ? put(reading("temperature_c", kTemperatureC), celsius)
+                                        : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t clock_mhz(nvmlClockType_t type, unsigned* mhz) {
   const auto& device = model()->device;
-  const int khz = type == NVML_CLOCK_MEM ? device.memory_clock_khz : device.sm_clock_khz;
-  return put(static_cast<unsigned>(khz / 1000), mhz);
+  const bool is_memory = type == NVML_CLOCK_MEM;
+  const int khz = is_memory ? device.memory_clock_khz : device.sm_clock_khz;
+  return put(
+      reading(is_memory ? "memory_clock_mhz" : "sm_clock_mhz", static_cast<unsigned>(khz / 1000)),
+      mhz);
+}
+
+// All NVLink errors are replays.
+nvmlReturn_t field_values(int count, nvmlFieldValue_t* fields) {
+  if (fields == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  for (nvmlFieldValue_t* field = fields; field != fields + count; ++field) {
+    const bool is_known = field->fieldId == NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL;
+    field->nvmlReturn = is_known ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    field->valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+    field->value = is_known ? reading("nvlink_errors", 0) : 0;
+  }
+  return NVML_SUCCESS;
 }
 
 // Lists this process, the only one that the simulator knows.
@@ -322,11 +348,20 @@ NVML_DEVICE_CALL(nvmlDeviceGetUtilizationRates, (nvmlUtilization_t * rates),
                  utilization(device, rates))
 NVML_DEVICE_CALL(nvmlDeviceGetTemperature, (nvmlTemperatureSensors_t sensor, unsigned* celsius),
                  temperature(sensor, celsius))
-NVML_DEVICE_CALL(nvmlDeviceGetPowerUsage, (unsigned* milliwatts), put(kPowerMilliwatts, milliwatts))
+NVML_DEVICE_CALL(nvmlDeviceGetPowerUsage, (unsigned* milliwatts),
+                 put(reading("power_w", kPowerWatts) * 1000, milliwatts))
 NVML_DEVICE_CALL(nvmlDeviceGetClockInfo, (nvmlClockType_t type, unsigned* mhz),
                  clock_mhz(type, mhz))
 NVML_DEVICE_CALL(nvmlDeviceGetMaxClockInfo, (nvmlClockType_t type, unsigned* mhz),
                  clock_mhz(type, mhz))
+NVML_DEVICE_CALL(nvmlDeviceGetCurrentClocksEventReasons, (unsigned long long* bits),
+                 put(reading("throttle_reasons", 0), bits))
+NVML_DEVICE_CALL(nvmlDeviceGetTotalEccErrors,
+                 (nvmlMemoryErrorType_t type, nvmlEccCounterType_t, unsigned long long* count),
+                 put(type == NVML_MEMORY_ERROR_TYPE_CORRECTED ? reading("ecc_errors", 0) : 0,
+                     count))
+NVML_DEVICE_CALL(nvmlDeviceGetFieldValues, (int count, nvmlFieldValue_t* fields),
+                 field_values(count, fields))
 NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses,
                  (unsigned* count, nvmlProcessInfo_v1_t* infos), processes(device, count, infos))
 NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v2,

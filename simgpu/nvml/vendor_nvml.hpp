@@ -26,6 +26,22 @@ enum nvmlClockType_t {
   NVML_CLOCK_VIDEO = 3
 };
 
+enum nvmlMemoryErrorType_t {
+  NVML_MEMORY_ERROR_TYPE_CORRECTED = 0,
+  NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1
+};
+enum nvmlEccCounterType_t { NVML_VOLATILE_ECC = 0, NVML_AGGREGATE_ECC = 1 };
+
+inline constexpr unsigned NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL = 52;
+inline constexpr int NVML_VALUE_TYPE_UNSIGNED_LONG_LONG = 3;
+struct nvmlFieldValue_t {
+  unsigned fieldId, scopeId;
+  long long timestamp, latencyUsec;
+  int valueType;
+  nvmlReturn_t nvmlReturn;
+  unsigned long long value;  // a union of types of up to 8 bytes
+};
+
 struct nvmlMemory_t {
   unsigned long long total, free, used;  // bytes
 };

@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "SIMGPU_HOST_CLOCK=fast: expected cost or real"},
         BadVariable{"Launch", "SIMGPU_LAUNCH=fast", "SIMGPU_LAUNCH=fast: expected normal or null"},
         BadVariable{"FailSyntax", "SIMGPU_FAIL=cuInit:x",
-                    "SIMGPU_FAIL=x: expected FUNCTION[:CODE]"},
+                    "SIMGPU_FAIL=x: expected FUNCTION[:CODE|:hang]"},
         BadVariable{"FailName", "SIMGPU_FAIL=cuEventRecrod",
                     "SIMGPU_FAIL=cuEventRecrod: expected a function of the simulated driver"},
         BadVariable{"Missing", "SIMGPU_MISSING=cuNothing",

@@ -117,5 +117,23 @@ TEST_F(Nvml, TellsTheClocksOfTheModel) {
   EXPECT_EQ(mhz, 3201U);
 }
 
+TEST_F(Nvml, AHealthyDeviceHasNoErrorsAndNoReasonForLowClocks) {
+  const nvmlDevice_t handle = device();
+  unsigned long long value = 1;
+  EXPECT_EQ(call("nvmlDeviceGetCurrentClocksEventReasons", handle, &value), NVML_SUCCESS);
+  EXPECT_EQ(value, 0U);
+  value = 1;
+  EXPECT_EQ(call("nvmlDeviceGetTotalEccErrors", handle, NVML_MEMORY_ERROR_TYPE_CORRECTED,
+                 NVML_VOLATILE_ECC, &value),
+            NVML_SUCCESS);
+  EXPECT_EQ(value, 0U);
+  std::array<nvmlFieldValue_t, 2> fields{};
+  fields[0].fieldId = NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL;
+  EXPECT_EQ(call("nvmlDeviceGetFieldValues", handle, 2, fields.data()), NVML_SUCCESS);
+  EXPECT_EQ(fields[0].nvmlReturn, NVML_SUCCESS);
+  EXPECT_EQ(fields[0].value, 0U);
+  EXPECT_EQ(fields[1].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+}
+
 }  // namespace
 }  // namespace simgpu

@@ -22,6 +22,9 @@ using FamilyMap = std::map<std::string, model::FamilyParameters, std::less<>>;
 
 // Different launches that are too few to tell three parameters.
 constexpr std::size_t kThin = 3;
+// The largest part of a time that neighbours may have added: how much it was is not known that
+// well.
+constexpr double kMostDelay = 0.3;
 
 read::Machine machine_of(const join::Analysis& analysis,
                          const std::vector<read::Machine>& machines) {
@@ -53,6 +56,8 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
           row.is_upper_bound() || *row.corrected_us <= 0) {
         continue;
       }
+      const double delay_us = model::usual_delay_us(event.neighbours);
+      if (delay_us > kMostDelay * *row.corrected_us) continue;
       const double blocks = join::blocks_of(event);
       const auto base = predictor.predict(*event.op, machine, {"", 0}).prediction;
       const auto work = model::family_work(*family, *event.op, machine, blocks, base);
@@ -61,7 +66,7 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
           launches[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
       equal.row.family = model::family_of_parameters(*family, *event.op);
       equal.row.work = *work;
-      equal.row.measured_us += *row.corrected_us;
+      equal.row.measured_us += *row.corrected_us - delay_us;
       equal.count += 1;
     }
   }

@@ -25,7 +25,9 @@ std::string known_of_kernel(const Row& row, const RowInput& input) {
 }
 
 model::Operation operation_of(const Row& row, const RowInput& input) {
-  return {*input.op, *input.machine, {row.kernel_name.str(), input.blocks, input.launch}};
+  return {*input.op,
+          *input.machine,
+          {row.kernel_name.str(), input.blocks, input.launch, input.neighbours}};
 }
 
 // Takes the first published model's answer, to the last digit.

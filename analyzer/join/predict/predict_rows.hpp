@@ -17,6 +17,7 @@ struct RowInput {
   const read::Machine* machine = nullptr;
   double blocks = 0;                          // of the launch; 0: not known
   const read::LaunchShape* launch = nullptr;  // of a single kernel
+  const read::Neighbours* neighbours = nullptr;
 };
 
 // It reads parameter files when it first needs them, so each thread has its own.

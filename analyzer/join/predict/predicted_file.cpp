@@ -68,7 +68,8 @@ std::vector<RowInput> inputs_of(const read::Profile& profile, const DeviceMachin
     inputs.push_back({.op = event.op ? &*event.op : nullptr,
                       .machine = machines.of(event.device_id),
                       .blocks = blocks_of(event),
-                      .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch});
+                      .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch,
+                      .neighbours = &event.neighbours});
   }
   return inputs;
 }

@@ -273,13 +273,14 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
   // Launch: about 1.6 us of a kernel that moves its data in vectors, 2 to 4 of those with more to
   // set up. Elements a clock: 1.3 of each multiprocessor where each is addressed by itself,
   // over 2.5 in vectors.
-  static constexpr std::array<Usual, 36> rows{{
+  static constexpr std::array<Usual, 39> rows{{
       {"vectorized", 1.6, 0.95, 3.0, 0.12},
       {"unrolled", 2.4, 0.65, 2.5, 0.2},
       {"strided", 2.4, 0.75, 1.35, 0.22},
       {"indexing", 2.8, 0.5, 0.8, 0.35},
       {"lists", 3.0, 0.8, 2.0, 0.25},
       {"reduction", 3.2, 0.8, 2.5, 0.3},
+      {"split_sum", 2.0, 0.5, 1.5, 0.3},
       {"softmax_warp", 2.0, 0.55, 1.5, 0.3},
       {"softmax_block", 3.0, 0.8, 1.35, 0.25},
       {"norm", 3.0, 0.7, 1.3, 0.2},
@@ -289,6 +290,8 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       {"cat_vectorized", 3.0, 0.7, 2.0, 0.3},
       {"gather", 2.9, 0.5, 0.8, 0.3},
       {"scatter", 3.5, 0.35, 0.5, 0.5},
+      {"sort", 3.0, 0.6, 2.5, 0.3},
+      {"bags", 3.0, 0.5, 0.25, 0.3},
       {"transpose", 2.0, 0.4, 0.75, 0.5},
       {"loss", 2.5, 0.5, 1.0, 0.4},
       {"fused", 2.0, 0.85, 2.5, 0.25},

@@ -2,6 +2,7 @@
 
 #include "read/input_error.hpp"
 #include "read/torch_trace/args.hpp"
+#include "read/torch_trace/joint_operators.hpp"
 #include "read/torch_trace/operations.hpp"
 #include "read/torch_trace/places.hpp"
 #include "read/torch_trace/trace_events.hpp"
@@ -118,7 +119,7 @@ LaunchShape launch_shape(std::string_view args) {
 }
 
 // The driver's copies, as the injected library describes them; "Memcpy HtoD (Pinned -> Device)".
-Op copy_operation(const GpuWork& work, const std::string& name) {
+Op copy_operation(const GpuWork& work, const std::string& name, std::int64_t ranks) {
   Op op;
   op.kind = op_kind_name(OpKind::kCopy);
   op.attributes.emplace_back("bytes", work.bytes);
@@ -136,6 +137,7 @@ Op copy_operation(const GpuWork& work, const std::string& name) {
     op.attributes.emplace_back("host_memory", std::string("pageable"));
   if (name.find("Pinned") != std::string::npos)
     op.attributes.emplace_back("host_memory", std::string("pinned"));
+  if (ranks > 1 && op.find("host_memory")) op.attributes.emplace_back("ranks", ranks);
   return op;
 }
 
@@ -147,11 +149,38 @@ bool is_collective_kernel(std::string_view name) {
       words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
+// Stretches of time, each longer than none and behind the one before.
+class Stretches {
+ public:
+  // In the order of their starts.
+  void add(double start_us, double end_us) {
+    if (all_.empty() || start_us > all_.back().second) all_.emplace_back(start_us, end_us);
+    all_.back().second = std::max(all_.back().second, end_us);
+  }
+  // Returns the share of the time from `start_us` to `end_us` that they cover.
+  [[nodiscard]] double share_of(double start_us, double end_us) const {
+    auto it = std::upper_bound(all_.begin(), all_.end(), start_us,
+                               [](double us, const auto& each) { return us < each.second; });
+    double covered_us = 0;
+    for (; it != all_.end() && it->first < end_us; ++it)
+      covered_us += std::min(end_us, it->second) - std::max(start_us, it->first);
+    return end_us > start_us ? covered_us / (end_us - start_us) : 0;
+  }
+
+ private:
+  std::vector<std::pair<double, double>> all_;
+};
+
 class Reader {
  public:
   Reader(std::string text, const std::string& label)
       : trace_(parse_events(std::move(text), label)), places_(find_places(trace_)) {
     profile_.file = label;
+    for (const GpuWork& work : trace_.works) {
+      const double end_us = work.start_us + work.duration_us;
+      if (is_collective(work)) collectives_[work.device].add(work.start_us, end_us);
+      if (is_host_copy(work)) host_copies_[work.device].add(work.start_us, end_us);
+    }
   }
 
   Profile read() {
@@ -220,6 +249,27 @@ class Reader {
     }
   };
 
+  [[nodiscard]] bool is_collective(const GpuWork& work) const {
+    return work.kind == WorkKind::kKernel && is_collective_kernel(trace_.names.text(work.name));
+  }
+  [[nodiscard]] bool is_host_copy(const GpuWork& work) const {
+    const std::string& name = trace_.names.text(work.name);
+    return work.kind == WorkKind::kCopy &&
+           (name.find("HtoD") != std::string::npos || name.find("DtoH") != std::string::npos);
+  }
+
+  // Works of one stream follow each other, so what runs at the same time is of other streams.
+  void add_neighbours(read::Neighbours& means, const GpuWork& work, std::size_t samples) {
+    if (work.kind != WorkKind::kKernel || is_collective(work)) return;
+    const double end_us = work.start_us + work.duration_us;
+    const auto count = static_cast<double>(samples);
+    const auto add = [&](double& mean, const Stretches& neighbour) {
+      mean += (neighbour.share_of(work.start_us, end_us) - mean) / count;
+    };
+    add(means.collective, collectives_[work.device]);
+    add(means.host_copy, host_copies_[work.device]);
+  }
+
   void add_step(const std::vector<Step>& steps, std::size_t i) {
     const double origin = origin_us(steps, i);
     std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> occurrences;
@@ -233,6 +283,7 @@ class Reader {
       event_of_work_[index] = it->second;
       Event& event = profile_.events[it->second];
       event.measured_ms.push_back(work.duration_us * 1e-3);
+      add_neighbours(event.neighbours, work, event.measured_ms.size());
       event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
       event.iterations.push_back(static_cast<std::int64_t>(i));
       const Place& launch = places_.of_work[index];
@@ -265,7 +316,8 @@ class Reader {
   std::optional<Op> operation(std::size_t index, const LaunchShape& launch) {
     const GpuWork& work = trace_.works[index];
     const std::string& name = trace_.names.text(work.name);
-    if (work.kind != WorkKind::kKernel) return copy_operation(work, name);
+    if (work.kind != WorkKind::kKernel)
+      return copy_operation(work, name, trace_.world_size.value_or(1));
     const Place& place = places_.of_work[index];
     const HostEvent* const call =
         place.operation < 0 ? nullptr : &trace_.host[static_cast<std::size_t>(place.operation)];
@@ -278,7 +330,45 @@ class Reader {
       }
     }
     if (call == nullptr) return std::nullopt;
-    return operation_of(operator_call(trace_.names.text(call->name), call->args), name, launch);
+    const OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
+    auto joint = experts_.operation(place.operation, known, name, launch);
+    if (!joint) joint = sparse_operation(known, name);
+    if (const auto look_ups = joint ? std::nullopt : look_ups_around(*call, known))
+      joint = look_up_operation(*look_ups, name);
+    if (!joint) return operation_of(known, name, launch);
+    joint->source = known.name;
+    return joint;
+  }
+
+  // The look-ups that the operator makes, or whose gradient it computes.  A gradient knows its
+  // sides only, so it is that of the last call before it which they fit best.
+  std::optional<LookUps> look_ups_around(const HostEvent& event, const OperatorCall& call) {
+    if (is_look_up(call.name)) return look_ups_of(call);
+    if (call.name.find("SplitLookupFunction") == std::string::npos || call.arguments.empty() ||
+        call.arguments[0].sizes.empty() || call.arguments[0].sizes[0].size() != 2)
+      return std::nullopt;
+    if (!look_ups_) {
+      look_ups_.emplace();
+      for (const HostEvent& host : trace_.host) {
+        const std::string& name = trace_.names.text(host.name);
+        if (host.kind != HostKind::kOperator || !is_look_up(name)) continue;
+        if (const auto found = look_ups_of(operator_call(name, host.args)))
+          look_ups_->emplace(host.start_us, *found);
+      }
+    }
+    constexpr std::size_t most_calls = 16;  // of one step
+    std::optional<LookUps> best;
+    double least = 1;
+    auto it = look_ups_->lower_bound(event.start_us);
+    for (std::size_t i = 0; i < most_calls && it != look_ups_->begin(); ++i) {
+      --it;
+      const auto& sides = call.arguments[0].sizes[0];
+      const auto distance = distance_of_gradient(it->second, sides[0], sides[1]);
+      if (!distance || *distance >= least) continue;
+      least = *distance;
+      best = it->second;
+    }
+    return best;
   }
 
   // Leaves out what most iterations do not have: it is no part of the usual one.
@@ -346,7 +436,11 @@ class Reader {
   }
 
   TraceEvents trace_;
+  std::map<std::int32_t, Stretches> collectives_;  // by device
+  std::map<std::int32_t, Stretches> host_copies_;
   Places places_;
+  Experts experts_;
+  std::optional<std::multimap<double, LookUps>> look_ups_;  // by the start of their call
   Profile profile_;
   std::map<Key, std::size_t> event_of_key_;
   std::vector<std::optional<std::size_t>> event_of_work_;   // before events were left out

@@ -16,7 +16,7 @@ MOST_BYTES = 4096
 # These never run on the stack of an application's thread: the mains of our threads, what only the writer's
 # thread calls, and what is begun on a large stack (sys/large_stack).
 ELSEWHERE = re.compile(
-    r"WriterThread::main|HoldLimit::main|poll_file|unsubscribe_main|sys::\(anonymous namespace\)::run\(|"
+    r"WriterThread::main|MachineReader::main|HoldLimit::main|poll_file|unsubscribe_main|sys::\(anonymous namespace\)::run\(|"
     r"_Function_handler<.*make_writer|inline_prof_start|on_large_stack<")
 # The C++ library's own, which nobody reaches but through a call that is seen.
 OF_THE_LANGUAGE = re.compile(r"^(std::|__gnu_cxx::|__cxxabiv1::|\(anonymous namespace\)::|_?_?cxa_|__)")

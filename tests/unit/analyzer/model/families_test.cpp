@@ -160,6 +160,24 @@ TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
       "roofline");
 }
 
+TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
+  const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
+  const Predictor predictor(Models::kCalibrated);
+  const read::Op add{
+      "memory", "", {{"read_bytes", std::int64_t{1000}}, {"write_bytes", std::int64_t{1000}}}};
+  const auto interval = [&](const read::Neighbours& neighbours) {
+    return *predictor
+                .predict(add, gpu, {"unrolled_elementwise_kernel<add>", 1, nullptr, &neighbours})
+                .prediction;
+  };
+  const Prediction alone = interval({}), beside = interval({.collective = 0.5, .host_copy = 0.5});
+  EXPECT_NEAR(in_microseconds(beside.time) - in_microseconds(alone.time),
+              usual_delay_us({.collective = 0.5, .host_copy = 0.5}), 1e-9);
+  EXPECT_EQ(beside.interval90->first.value, alone.interval90->first.value);
+  EXPECT_GT(beside.interval90->second.value - alone.interval90->second.value,
+            beside.time.value - alone.time.value);
+}
+
 TEST(KernelFamilies, OfSinglePrecisionAreAlignedByBytes) {
   const KernelFamily& two = *kernel_family("cutlass_80_tensorop_s1688gemm_128x128_nn_align2");
   EXPECT_EQ(family_of_parameters(two, product(64, "bf16")), "product_align2");
@@ -184,6 +202,8 @@ std::vector<Measured> measured_in(const std::string& trace, const read::Machine&
   for (const read::Event& event : read::read_profile(file).events) {
     const KernelFamily* const family = kernel_family(event.name);
     if (family == nullptr || !event.op) continue;
+    const double delay_us = usual_delay_us(event.neighbours);
+    if (delay_us > 0.3 * event.measured_ms[0] * 1e3) continue;
     double blocks = 1;
     for (const std::int64_t side : event.launch.grid)
       blocks *= static_cast<double>(side);
@@ -193,7 +213,7 @@ std::vector<Measured> measured_in(const std::string& trace, const read::Machine&
     Measured& row = rows[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
     row.family = family_of_parameters(*family, *event.op);
     row.work = *work;
-    row.us += event.measured_ms[0] * 1e3;
+    row.us += event.measured_ms[0] * 1e3 - delay_us;
     row.calls += 1;
   }
   std::vector<Measured> list;
@@ -272,7 +292,7 @@ TEST(Families, PredictATraceOfAGpuThatHasNone) {
                  100 * sum.error_us / sum.measured_us);
     }
     EXPECT_NEAR(all.predicted_us / all.measured_us, 1, 0.2) << trace;
-    EXPECT_LE(all.error_us / all.measured_us, 0.32) << trace;
+    EXPECT_LE(all.error_us / all.measured_us, 0.28) << trace;
   }
 }
 

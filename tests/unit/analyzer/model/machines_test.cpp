@@ -56,11 +56,16 @@ TEST(BuiltinMachines, AreTheOnesOfTheContract) {
   std::set<std::string> ids;
   for (const read::Machine& machine : builtin_machines())
     ids.insert(machine.id);
-  EXPECT_THAT(ids, testing::ElementsAre("a10", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
-                                        "a10g", "b200-sxm-180gb", "gb200", "gh200-96gb",
-                                        "h100-pcie-80gb", "h100-sxm5-80gb", "h200-sxm-141gb", "l4",
-                                        "l40s", "mi300x", "rtx-4090", "t4", "titan-v", "titan-xp",
-                                        "v100-pcie-32gb", "v100-sxm2-16gb"));
+  EXPECT_THAT(
+      ids, testing::ElementsAre(
+               "a10", "a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
+               "a10g", "a30", "a40", "a800-sxm4-80gb", "b200-sxm-180gb", "b300-sxm-270gb", "gb200",
+               "gh200-144gb", "gh200-96gb", "h100-nvl-94gb", "h100-pcie-80gb", "h100-sxm5-80gb",
+               "h20-96gb", "h200-nvl-141gb", "h200-sxm-141gb", "h800-sxm5-80gb", "l4", "l40",
+               "l40s", "mi300x", "p100-pcie-16gb", "rtx-2080-ti", "rtx-3090", "rtx-4090",
+               "rtx-5090", "rtx-6000-ada", "rtx-a6000", "rtx-pro-6000", "t4", "titan-v", "titan-xp",
+               "v100-pcie-16gb", "v100-pcie-32gb", "v100-sxm2-16gb", "v100-sxm2-32gb",
+               "v100s-pcie-32gb"));
 }
 
 TEST(BuiltinMachines, NoNameBelongsToTwo) {
@@ -88,7 +93,28 @@ TEST(BuiltinMachines, PeaksFollowFromSmCountAndClock) {
               {"t4", "f16", 40, 1024, 1590, 1},
               {"rtx-4090", "f16", 128, 512, 2520, 1},
               {"gb200", "bf16", 148, 8192, 2062, 5},
-              {"mi300x", "bf16", 304, 2048, 2100, 1}};
+              {"mi300x", "bf16", 304, 2048, 2100, 1},
+              {"v100-sxm2-32gb", "f16", 80, 1024, 1530, 1},
+              {"v100-pcie-16gb", "f16", 80, 1024, 1380, 2},
+              {"v100s-pcie-32gb", "f16", 80, 1024, 1597, 1},
+              {"a100-pcie-40gb", "f16", 108, 2048, 1410, 1},
+              {"a800-sxm4-80gb", "f16", 108, 2048, 1410, 1},
+              {"a30", "f16", 56, 2048, 1440, 1},
+              {"a40", "f16", 84, 1024, 1740, 1},
+              {"rtx-a6000", "f16", 84, 1024, 1800, 1},
+              {"rtx-3090", "f16", 82, 512, 1695, 1},
+              {"rtx-2080-ti", "f16", 68, 512, 1545, 1},
+              {"l40", "f16", 142, 512, 2490, 1},
+              {"rtx-6000-ada", "f16", 142, 1024, 2505, 1},
+              {"h100-nvl-94gb", "bf16", 132, 4096, 1545, 1},
+              {"h200-nvl-141gb", "bf16", 132, 4096, 1545, 1},
+              {"h800-sxm5-80gb", "bf16", 132, 4096, 1830, 1},
+              {"h20-96gb", "bf16", 78, 1024, 1853, 1},
+              {"gh200-144gb", "bf16", 132, 4096, 1830, 1},
+              {"b300-sxm-270gb", "bf16", 148, 8192, 1856, 1},
+              {"rtx-5090", "f16", 170, 512, 2407, 1},
+              {"rtx-pro-6000", "f16", 188, 1024, 2617, 1},
+              {"p100-pcie-16gb", "f32", 56, 128, 1303, 1}};
   for (const auto& row : rows) {
     EXPECT_NEAR(builtin(machines, row.machine).peak_tflops.at(row.type),
                 row.sms * row.flop_per_clock * row.mhz * 1e-6, row.tolerance)
@@ -100,14 +126,16 @@ TEST(ChooseMachine, TakesAnIdInAnyCase) {
   EXPECT_EQ(choose_machine("A100-SXM4-40GB", builtin_machines()).id, "a100-sxm4-40gb");
 }
 
-TEST(ChooseMachine, TakesAFamilyOfOne) {
+TEST(ChooseMachine, TakesADevicesNameAndAFamilyOfOne) {
   EXPECT_EQ(choose_machine("H200", builtin_machines()).id, "h200-sxm-141gb");
+  EXPECT_EQ(choose_machine("nvidia h200 nvl", builtin_machines()).id, "h200-nvl-141gb");
+  EXPECT_EQ(choose_machine("b300", builtin_machines()).id, "b300-sxm-270gb");
 }
 
 TEST(ChooseMachine, RefusesAFamilyWithTheChoices) {
   EXPECT_EQ(complaint_about("a100"),
-            "machine a100 is not one GPU: choose from a100-pcie-80gb, a100-sxm4-40gb, "
-            "a100-sxm4-80gb");
+            "machine a100 is not one GPU: choose from a100-pcie-40gb, a100-pcie-80gb, "
+            "a100-sxm4-40gb, a100-sxm4-80gb");
 }
 
 TEST(ChooseMachine, RefusesAnUnknownIdWithTheChoices) {
@@ -126,6 +154,7 @@ TEST(MatchMachine, KnowsADeviceByNameSizeAndMemory) {
     std::string machine, reason, doubt;
   } rows[] = {
       {[](read::Device&) {}, "h200-sxm-141gb", "", ""},
+      {[](read::Device& device) { device.name = "h200"; }, "h200-sxm-141gb", "", ""},
       {[](read::Device& device) {
          device.sm_count = 16;
          device.mig = true;

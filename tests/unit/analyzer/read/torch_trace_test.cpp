@@ -192,6 +192,78 @@ TEST(TorchTrace, CopiesAndCollectivesSayWhatTheyMove) {
   EXPECT_EQ(profile.events[2].op->get<std::string>("direction"), "fill");
 }
 
+TEST(TorchTrace, KernelsKnowWhatRunsBesideThem) {
+  const std::string beside_both =
+      kernel("vectorized_add", 20, 10, 2);  // 18 to 25 a collective, 28 to 30 a copy
+  const Profile profile = read_trace_text(trace_of(
+      {
+          launch(1, 1),
+          launch(3, 2),
+          kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 18, 7, 1),
+          beside_both,
+          R"j({"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 9, "ts": 28, "dur": 9, "args": {"stream": 9, "bytes": 512}})j",
+      },
+      R"("distributedInfo": {"world_size": 8}, )"));
+  ASSERT_EQ(profile.events.size(), 3U);
+  EXPECT_EQ(profile.events[0].neighbours.collective, 0) << "the collective itself";
+  EXPECT_DOUBLE_EQ(profile.events[1].neighbours.collective, 0.5);
+  EXPECT_DOUBLE_EQ(profile.events[1].neighbours.host_copy, 0.2);
+  EXPECT_EQ(profile.events[2].op->get<std::int64_t>("ranks"), 8) << "they share the host's link";
+}
+
+// As gpt-oss under vLLM records them.
+TEST(TorchTrace, ExpertsAreGroupedProductsByNamesAndGrids) {
+  const auto product = [](const char* name, double start, int correlation, int column_tiles) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": 9,
+    "args": {{"device": 0, "stream": 7, "correlation": {}, "grid": [{}, 342, 1], "block": [512, 1, 1]}}}})",
+        name, start, correlation, column_tiles);
+  };
+  const Profile profile = read_trace_text(trace_of(
+      {host(
+           "cpu_op", "vllm::moe_forward", 0, 20,
+           R"("Input Dims": [[888, 3072], [888, 128], []], "Input type": ["c10::BFloat16", "c10::BFloat16", ""])"),
+       launch(2, 1), launch(4, 2), launch(6, 3),
+       product("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3", 30, 1, 8),
+       product("bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3", 40, 2, 24),
+       kernel("void moe::dev::finalize::finalizeKernelVecLoad<...>", 50, 7, 3)}));
+  ASSERT_EQ(profile.events.size(), 3U);
+  EXPECT_EQ(op_text(*profile.events[0].op),
+            "grouped_gemm a_type=f8e4m3 b_type=f4e2m1 c_type=f8e4m3 groups=128 k=3072 "
+            "m_total=3552 n=1024");
+  EXPECT_EQ(op_text(*profile.events[1].op),
+            "grouped_gemm a_type=f8e4m3 b_type=f4e2m1 c_type=bf16 groups=128 k=512 m_total=3552 "
+            "n=3072");
+  EXPECT_EQ(profile.events[2].op->get<std::int64_t>("read_bytes"), 3552 * 3072 * 2);
+}
+
+TEST(TorchTrace, GradientsOfLookUpsHaveTheSizesOfTheirForwardCall) {
+  const auto look_up = [](double start, int tables, int weights, int rows) {
+    return host(
+        "cpu_op", "fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function", start, 5,
+        fmt::format(
+            R"("Input Dims": [[0], [{}], [0], [0, 0], [{}], [{}], [{}], [], [], [{}], [], [6400], [{}], [], [], [], [0], [], [], [], [{}]], "Input type": ["float", "float", "float", "float", "int", "long", "int", "Scalar", "Scalar", "long", "Scalar", "long", "long", "Scalar", "", "", "int", "Scalar", "Scalar", "Scalar", "float"])",
+            weights, tables, tables, tables + 1, tables + 1, tables * 64 + 1, rows));
+  };
+  const Profile profile = read_trace_text(trace_of({
+      look_up(0, 10, 64000, 1000),  // rows of 64 numbers
+      launch(1, 1),
+      look_up(10, 2, 640, 20),
+      host("cpu_op", "torch::autograd::CppNode<SplitLookupFunction_rowwise_adagrad_Op>", 20, 9,
+           R"("Input Dims": [[64, 640]], "Input type": ["float"])"),
+      launch(22, 2),
+      kernel("split_embedding_codegen_forward_unweighted_kernel<float>", 40, 9, 1),
+      kernel("split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1", 50,
+             9, 2),
+  }));
+  ASSERT_EQ(profile.events.size(), 2U);
+  EXPECT_EQ(op_text(*profile.events[0].op),
+            "embedding bag=10 batch=64 dim=64 pass=forward rows=100 tables=10 type=f32");
+  EXPECT_EQ(op_text(*profile.events[1].op),
+            "embedding bag=10 batch=64 dim=64 part=long_rows pass=backward_rowwise_adagrad "
+            "rows=100 tables=10 type=f32");
+}
+
 TEST(TorchTrace, AllReducesWithKernelsOfTheirOwnAreCollectives) {
   const auto op_of = [](const char* name, const char* args, const char* kernel_name) {
     const Profile profile = read_trace_text(
