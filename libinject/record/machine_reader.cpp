@@ -182,17 +182,19 @@ MachineAnswer read_all(const Nvml& nvml, const std::vector<MonitoredDevice>& dev
 
 }  // namespace
 
-void MachineReader::ask(const std::vector<MonitoredDevice>& devices) {
-  if (devices.empty() || is_stopping_.load() || is_busy_.exchange(true)) return;
+bool MachineReader::ask(const std::vector<MonitoredDevice>& devices) {
+  if (devices.empty() || is_stopping_.load() || is_busy_.exchange(true)) return false;
   delete request_.exchange(new std::vector<MonitoredDevice>(devices));
   if (!has_started_) {
     has_started_ = true;
     const int error = sys::start_quiet_detached_thread(&MachineReader::main, this);
-    if (error == 0) return;
+    if (error == 0) return true;
     is_stopping_.store(true);
-    return answer({.problem = "no thread for NVML (error " + std::to_string(error) + ")"});
+    answer({.problem = "no thread for NVML (error " + std::to_string(error) + ")"});
+    return true;
   }
   sem_post(&wake_);
+  return true;
 }
 
 std::unique_ptr<MachineAnswer> MachineReader::take() {

@@ -35,8 +35,9 @@ class MachineReader {
   MachineReader(const MachineReader&) = delete;
   MachineReader& operator=(const MachineReader&) = delete;
 
-  // Asks for a reading, unless the last one has not come yet. Starts the thread at the first call.
-  void ask(const std::vector<MonitoredDevice>& devices);
+  // Asks for a reading. Returns false if none will come: the last one is not there yet, or NVML
+  // cannot be used. Starts the thread at the first call.
+  bool ask(const std::vector<MonitoredDevice>& devices);
 
   // Returns the answer, once; null: none has come.
   [[nodiscard]] std::unique_ptr<MachineAnswer> take();

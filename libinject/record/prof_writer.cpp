@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <vector>
@@ -428,20 +429,30 @@ class ProfWriter {
     json_.end_object();
   }
 
+  // Gives the value of a reading; none where it is not known.
+  template <typename Value>
+  static auto known(double watch::MachineReading::*value) {
+    return [value](const watch::MachineReading& reading) {
+      const double known = reading.*value;
+      return std::isnan(known) ? std::nullopt : std::optional(static_cast<Value>(known));
+    };
+  }
+
   void write_machine(const MachineHistory& history) {
     namespace machine = format::machine;
-    const auto& all = history.readings;
+    using Reading = watch::MachineReading;
+    const auto all = history.readings.readings();
     json_.new_line();
     json_.begin_object();
     write(machine::kDeviceId, history.device_id);
-    write_column(machine::kTimeS, all, &MachineReading::time_s);
-    write_column(machine::kSmClockMhz, all, &MachineReading::sm_clock_mhz);
-    write_column(machine::kMemoryClockMhz, all, &MachineReading::memory_clock_mhz);
-    write_column(machine::kPowerW, all, &MachineReading::power_w);
-    write_column(machine::kTemperatureC, all, &MachineReading::temperature_c);
-    write_column(machine::kThrottleReasons, all, &MachineReading::throttle_reasons);
-    write_column(machine::kEccErrors, all, &MachineReading::ecc_errors);
-    write_column(machine::kNvlinkErrors, all, &MachineReading::nvlink_errors);
+    write_column(machine::kTimeS, all, &Reading::time_s);
+    write_column(machine::kSmClockMhz, all, known<double>(&Reading::sm_clock_mhz));
+    write_column(machine::kMemoryClockMhz, all, known<double>(&Reading::memory_clock_mhz));
+    write_column(machine::kPowerW, all, known<double>(&Reading::power_w));
+    write_column(machine::kTemperatureC, all, known<double>(&Reading::temperature_c));
+    write_column(machine::kThrottleReasons, all, known<std::int64_t>(&Reading::throttle_reasons));
+    write_column(machine::kEccErrors, all, known<std::int64_t>(&Reading::ecc_errors));
+    write_column(machine::kNvlinkErrors, all, known<std::int64_t>(&Reading::nvlink_errors));
     json_.end_object();
   }
 

@@ -4,10 +4,10 @@
 
 #include "watch/change_point.hpp"
 #include "watch/history.hpp"
+#include "watch/machine_reading.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,21 +15,9 @@ namespace inline_prof::record {
 
 struct EventRecord;
 
-// A device at one time; values that are not known are empty.
-struct MachineReading {
-  double time_s = 0;
-  std::optional<double> sm_clock_mhz{};
-  std::optional<double> memory_clock_mhz{};
-  std::optional<double> power_w{};
-  std::optional<double> temperature_c{};
-  std::optional<std::int64_t> throttle_reasons{};  // NVML's nvmlClocksEventReason* bits
-  std::optional<std::int64_t> ecc_errors{};
-  std::optional<std::int64_t> nvlink_errors{};
-};
-
 struct MachineHistory {
   int device_id = 0;
-  std::vector<MachineReading> readings{};  // oldest first
+  watch::MachineReadings readings{};
 };
 
 // An event, a layer or the iteration became slower or faster than its own history.

@@ -94,6 +94,7 @@ void WriterThread::loop() {
     if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {
       if (sys::only_quiet_threads_are_left()) {
         running_ = false;
+        if (options_.on_alone) options_.on_alone();
         return;
       }
     }

@@ -33,6 +33,8 @@ class WriterThread {
     std::function<void()> watch = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
+    // Called where only threads of ours are left, before this one ends.
+    std::function<void()> on_alone = {};
     // Called after the final file. An earlier signal is still reported to on_signal.
     std::function<void()> on_written = {};
   };

@@ -34,6 +34,7 @@ constinit std::atomic<bool> early_exit_when_done{false};
 
 constexpr int kExitWaitMs = 2000;
 constexpr int kExitPollMs = 200;
+constexpr int kNvmlWaitMs = 100;
 constexpr int kLongestWriteMs = 60'000;  // if the user has asked for the end after the write
 
 schedule::Choices choices_of(const sys::Config& config) {
@@ -216,6 +217,12 @@ void Session::make_writer(std::string path, std::string metrics_path) {
                    },
                .watch = [this] { watch(); },
                .on_signal = [this](int signal) { finish_and_die(signal); },
+               .on_alone =
+                   [this] {
+                     // As if this were the last thread, which a call of NVML's that never returns
+                     // keeps it from being.
+                     if (!machine.stop(kNvmlWaitMs)) std::exit(0);  // NOLINT(concurrency-mt-unsafe)
+                   },
                .on_written = [] { stop_listening_for_termination(); }});
 }
 
@@ -255,6 +262,7 @@ bool Session::tick() {
 
 // Called every second on the writer's thread.
 void Session::watch() {
+  machine.every_second();
   watching.every_second();
   if (state() != RunState::kMeasuring) return;
   if (watching.is_on() && watching.waits_for_iteration()) return;
@@ -360,6 +368,7 @@ void Session::finish_and_die(int signal) {
 
 void Session::finish_at_exit() {
   if (process_id_ != getpid()) return;
+  static_cast<void>(machine.stop(kNvmlWaitMs));
   if (state() != RunState::kDone) {  // asks for no lock
     {
       const std::lock_guard lock(mutex);

@@ -13,6 +13,7 @@
 #include "session/graph_measurement.hpp"
 #include "session/iteration_source.hpp"
 #include "session/label_events.hpp"
+#include "session/machine_watch.hpp"
 #include "session/one_shot.hpp"
 #include "session/operator_learning.hpp"
 #include "session/overhead.hpp"
@@ -140,6 +141,7 @@ class Session final : public hook::Observer {
   Overhead overhead{*this};
   RunController controller{*this};
   Watching watching{*this};
+  MachineWatch machine{*this};
   Progress progress{*this};
 
  private:

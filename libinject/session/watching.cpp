@@ -322,8 +322,10 @@ void Watching::take(const timer::WatchedSamples& samples) {
 // One line for all that began at the same time: a throttled GPU slows everything down.
 void Watching::report(std::vector<record::FoundChange> found) {
   std::vector<watch::Change> changes;
-  for (const record::FoundChange& each : found)
+  for (record::FoundChange& each : found) {
+    each.reason = session_.machine.reason_of(each, seconds_now());
     changes.push_back(each.change);
+  }
   for (const watch::ChangeGroup& group : watch::group_changes(changes)) {
     const auto largest = *std::ranges::max_element(group.changes, {}, [&](std::size_t i) {
       return (found[i].of == record::FoundChange::Of::kIteration ? 1e9 : 1) * changes[i].after_ns;

@@ -24,7 +24,7 @@
 namespace simgpu {
 namespace {
 
-// Where SIMGPU_READINGS says nothing.
+// Values that SIMGPU_READINGS does not give.
 constexpr unsigned kTemperatureC = 40;
 constexpr unsigned kPowerWatts = 100;
 constexpr const char* kDriverRelease = "580.65.06";  // the first for CUDA 13.0

@@ -133,16 +133,16 @@ inline void fill_watch(RunRecord& run) {
   run.watch->pair_cost_us = 7.5;
   run.watch->cost_share = 0.000125;
   run.watch->iteration.add(90.75, 2001, 4'500'000);
-  run.watch->machine.push_back({.device_id = 0,
-                                .readings = {{.time_s = 90, .sm_clock_mhz = 1980},
-                                             {.time_s = 105,
-                                              .sm_clock_mhz = 1410,
-                                              .memory_clock_mhz = 3201,
-                                              .power_w = 699.5,
-                                              .temperature_c = 71,
-                                              .throttle_reasons = 4,
-                                              .ecc_errors = 0,
-                                              .nvlink_errors = 0}}});
+  auto& readings = run.watch->machine.emplace_back().readings;
+  readings.add({.time_s = 90, .sm_clock_mhz = 1980});
+  readings.add({.time_s = 105,
+                .sm_clock_mhz = 1410,
+                .memory_clock_mhz = 3201,
+                .power_w = 699.5,
+                .temperature_c = 71,
+                .throttle_reasons = 4,
+                .ecc_errors = 0,
+                .nvlink_errors = 0});
   using Of = FoundChange::Of;
   const watch::Change change{.began_s = 100,
                              .detected_s = 110,
