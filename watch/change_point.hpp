@@ -24,7 +24,10 @@ struct Change {
   double ratio_high = 0;
 };
 
-// Watches one series: an event, a layer or the iteration. Needs 3 KB, whatever it has seen.
+// Returns the rate of one of `series` that share a rate per month of 30 days.
+[[nodiscard]] double false_alarms_per_second(double per_month, std::size_t series);
+
+// Watches one series: an event, a layer or the iteration. Needs 6 KB at most, whatever it has seen.
 //
 // Samples are reduced to medians of blocks, which heavy tails do not move. At several scales the
 // newest blocks are compared with those before them. A shift is a change if it is far larger than
@@ -42,17 +45,17 @@ class ChangeDetector {
 
  private:
   static constexpr std::size_t kScales = 4;
-  static constexpr std::size_t kLargest = 16;  // shifts kept of a scale
+  static constexpr std::size_t kLargest = 48;  // shifts kept of a scale
 
   struct Block {
     double start_s;
     std::int64_t first_iteration;
-    float level;  // logarithm of the median
+    float level;  // logarithm
   };
 
   // The largest shifts of a stretch of time, largest first, and how many there were.
   struct Extremes {
-    std::array<float, kLargest> largest{};
+    std::vector<float> largest{};
     std::size_t count = 0;
     void add(float shift);
   };
@@ -60,15 +63,23 @@ class ChangeDetector {
   struct Scale {
     Extremes recent{};
     Extremes earlier{};
-    std::vector<float> unconfirmed{};  // may belong to a change that is about to be found
+    // The largest shifts of groups of tests that share blocks. The newest groups wait: they may
+    // belong to a change that is about to be found.
+    std::vector<float> unconfirmed{};
     float largest_of_group = 0;
     std::size_t in_group = 0;
-    double sum_of_squares = 0;
-    double shifts = 0;
+    double mean_square = 0;  // of shifts
+    double tests = 0;
+
+    // Returns the shift that is exceeded with `probability`.
+    [[nodiscard]] double threshold(double probability) const;
   };
 
   void close_block();
-  [[nodiscard]] std::optional<Change> test();
+  [[nodiscard]] double level(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::optional<Change> test(std::size_t index);
+  // Forgets the blocks before the change.
+  [[nodiscard]] Change describe(std::size_t first, double before_level, double after_level);
 
   double alarms_per_second_;
   std::vector<float> pending_{};  // samples of the open block

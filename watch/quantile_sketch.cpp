@@ -84,7 +84,7 @@ void QuantileSketch::add_to_bucket(int bucket, std::uint32_t count) {
 
 void QuantileSketch::fold_tails() {
   if (counts_.size() <= kFewBuckets) return;
-  const std::uint64_t few = std::max<std::uint64_t>(count() / 100, 1);
+  const std::uint64_t few = std::max<std::uint64_t>(count() / 50, 1);
   std::size_t first = 0;
   std::size_t last = counts_.size() - 1;
   while (last - first >= kFewBuckets) {

@@ -26,7 +26,7 @@ class QuantileSketch {
 
   // Folds the tails, so that a sample that a suspended process made a day long takes no room: while
   // there are more than kFewBuckets (a ratio of 3.6), the bucket at the end that holds fewer values
-  // is added to its neighbour, as long as that moves at most 1 % of the values, or one. Beyond
+  // is added to its neighbour, as long as that moves at most 2 % of the values, or one. Beyond
   // kManyBuckets it is added whatever it holds.
   void fold_tails();
   static constexpr std::size_t kFewBuckets = 64;

@@ -12,7 +12,7 @@ namespace {
 
 using testing::SizeIs;
 
-constexpr double kDay_s = 86400;
+constexpr double kSecondsOfADay = 86400;
 
 // The size of a history as columns of JSON.
 std::size_t json_size(const History& history) {
@@ -41,7 +41,7 @@ void add_days(History& history, double from_day, double to_day, double step_s,
   std::mt19937_64 random(static_cast<unsigned>(from_day) + 1);
   std::normal_distribution<double> normal(0, 0.05);
   std::student_t_distribution<double> student(2);
-  for (double time = from_day * kDay_s; time < to_day * kDay_s; time += step_s) {
+  for (double time = from_day * kSecondsOfADay; time < to_day * kSecondsOfADay; time += step_s) {
     const double noise = has_heavy_tails ? std::abs(0.05 * student(random)) : normal(random);
     history.add(time, static_cast<std::int64_t>(4 * time), 50'000 * (1 + noise));
   }
@@ -59,7 +59,7 @@ TEST(History, IsFineWhereNewAndCoarseWhereOld) {
     const double width = bins[i].end_s - bins[i].start_s;
     const double age = bins.back().end_s - bins[i].end_s;
     EXPECT_LE(width, 30 * std::pow(age + 60, 0.75)) << "age " << age;
-    EXPECT_GT(width, age > kDay_s ? 3600 : 0) << "age " << age;
+    EXPECT_GT(width, age > kSecondsOfADay ? 3600 : 0) << "age " << age;
     if (i > 0) {
       EXPECT_GT(bins[i].start_s, bins[i - 1].end_s);
       EXPECT_GT(bins[i].first_iteration, bins[i - 1].last_iteration);
@@ -93,12 +93,12 @@ TEST(History, TimeMayStandStillAndJump) {
   for (int i = 0; i < 1000; ++i)
     history.add(5, i, 100);
   EXPECT_THAT(history.bins(), SizeIs(1));
-  history.add(5 + kDay_s, 1000, 100);
+  history.add(5 + kSecondsOfADay, 1000, 100);
   history.add(4, 1001, 100);  // no such clock
   ASSERT_THAT(history.bins(), SizeIs(2));
   EXPECT_DOUBLE_EQ(history.bins()[0].end_s, 5);
-  EXPECT_DOUBLE_EQ(history.bins()[1].start_s, 5 + kDay_s);
-  EXPECT_DOUBLE_EQ(history.bins()[1].end_s, 5 + kDay_s);
+  EXPECT_DOUBLE_EQ(history.bins()[1].start_s, 5 + kSecondsOfADay);
+  EXPECT_DOUBLE_EQ(history.bins()[1].end_s, 5 + kSecondsOfADay);
   EXPECT_EQ(samples_of(history), 1002U);
 }
 
@@ -109,16 +109,16 @@ TEST(History, MergesTheRestartsOfARank) {
   add_days(second, 0, 1, 20, false);
   History joined = second;
   // The first process began three days before the second.
-  joined.merge(first, -3 * kDay_s);
+  joined.merge(first, -3 * kSecondsOfADay);
   EXPECT_LE(joined.bins().size(), History::kMostBins);
-  EXPECT_DOUBLE_EQ(joined.bins().front().start_s, -3 * kDay_s);
+  EXPECT_DOUBLE_EQ(joined.bins().front().start_s, -3 * kSecondsOfADay);
   EXPECT_DOUBLE_EQ(joined.bins().back().end_s, second.bins().back().end_s);
   EXPECT_EQ(samples_of(joined), samples_of(first) + samples_of(second));
   for (std::size_t i = 1; i < joined.bins().size(); ++i)
     EXPECT_GT(joined.bins()[i].start_s, joined.bins()[i - 1].end_s);
   // No bin reaches over the day between: such a bin would show measurements where none were.
   for (const Bin& bin : joined.bins())
-    EXPECT_FALSE(bin.start_s < -1 * kDay_s && bin.end_s > 0);
+    EXPECT_FALSE(bin.start_s < -1 * kSecondsOfADay && bin.end_s > 0);
   EXPECT_EQ(samples_of(History::from(joined.bins())), samples_of(joined));
 }
 
