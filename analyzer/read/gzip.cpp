@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
+#include <system_error>
 #include <zlib.h>
 
 namespace inline_prof::read {
@@ -78,6 +80,16 @@ std::string gunzip(std::string_view compressed, const std::string& label, std::s
   text.resize(filled);
   text.reserve(filled + kPaddingBytes);
   return text;
+}
+
+std::string read_beginning(const std::filesystem::path& file, std::size_t bytes) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(bytes, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return is_gzip(text) ? gunzip(text, file.string(), kMaxFileBytes) : text;
 }
 
 }  // namespace inline_prof::read

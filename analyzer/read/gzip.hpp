@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,9 @@ namespace inline_prof::read {
 // longer than `limit` once it is read.
 [[nodiscard]] std::string gunzip(std::string_view compressed, const std::string& label,
                                  std::size_t limit);
+
+// Returns the first bytes of a regular file, decompressed if need be: enough to tell its format.
+// Empty for anything else, which may be read only once.
+[[nodiscard]] std::string read_beginning(const std::filesystem::path& file, std::size_t bytes);
 
 }  // namespace inline_prof::read

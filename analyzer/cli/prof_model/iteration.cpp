@@ -11,13 +11,14 @@
 #include "model/published/dlrm/product_table.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
 #include "read/iteration_input.hpp"
+#include "read/text_lines.hpp"
 #include "report/iteration_report.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -45,17 +46,8 @@ struct IterationOptions {
   bool force = false;
 };
 
-// Returns nothing if `text` is anything but one number.
-std::optional<double> number(const std::string& text) {
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
-}
-
 double limit(const std::string& name, const std::string& text) {
-  const std::optional<double> value = number(text);
+  const std::optional<double> value = read::number_of(text);
   if (!value || !(*value >= 1) || *value > 1e12) {
     throw UsageError(
         fmt::format("--set {}: expected a number from 1 to 1e12, found {}", name, text));
@@ -71,7 +63,7 @@ model::WhatIf parse_what_if(const IterationOptions& options) {
     if (place == std::string::npos || place == 0) {
       throw UsageError(fmt::format("--scale: expected NAME=FACTOR, found {}", text));
     }
-    const std::optional<double> factor = number(text.substr(place + 1));
+    const std::optional<double> factor = read::number_of(text.substr(place + 1));
     if (!factor || !(*factor >= 0) || *factor > 1e6) {
       throw UsageError(fmt::format("--scale {}: expected a factor from 0 to 1e6, found {}",
                                    text.substr(0, place), text.substr(place + 1)));
@@ -109,8 +101,8 @@ std::string take_settings(const std::vector<std::string>& settings, model::Looku
 
 // Returns the run's three times.  `walked` has the DLRM models' time with the host's costs.
 std::string run_text(const IterationOptions& options, const model::TraceIteration* walked) {
-  RunIteration run =
-      iteration_of_run(options.input, parse_machine(options.machine), options.layers);
+  RunIteration run = iteration_of_run(options.input, parse_machine(options.machine), options.layers,
+                                      options.params);
   if (walked != nullptr) {
     run.rows = 0;
     run.published_us.reset();
@@ -135,8 +127,9 @@ class Analysis {
     model::ProductFile file = model::read_product_file(options.params, prefix);
     for (const std::string& warning : file.warnings)
       std::fprintf(stderr, "prof-model: warning: %s\n", warning.c_str());
-    products_.emplace(std::move(file.rows));
-    models_.products = &*products_;
+    products_ = std::move(file.tables);
+    const auto products = products_.find("f32");  // of the original's traces
+    if (products != products_.end()) models_.products = &products->second;
   }
 
   [[nodiscard]] std::string text(const read::Trace& trace) const {
@@ -206,7 +199,7 @@ class Analysis {
   const IterationOptions& options_;
   model::WhatIf what_if_;
   model::OperatorModels models_;
-  std::optional<model::ProductTable> products_;
+  std::map<std::string, model::ProductTable, std::less<>> products_;
 };
 
 bool holds_tasks(const read::IterationFile& file) {

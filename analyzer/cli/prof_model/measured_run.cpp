@@ -4,7 +4,6 @@
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
-#include "read/file_text.hpp"
 #include "read/gzip.hpp"
 #include "read/input_error.hpp"
 #include "read/layers.hpp"
@@ -46,8 +45,7 @@ std::string text_of(const model::Part& value) {
 
 // Returns null for a table, and for an iteration's tasks, which are no run.
 const read::ProfileFormat* format_of(const std::filesystem::path& file) {
-  std::string text = read::read_text(file);
-  if (read::is_gzip(text)) text = read::gunzip(text, file.string(), read::kMaxFileBytes);
+  const std::string text = read::read_beginning(file, read::kBeginning);
   const std::string_view beginning = std::string_view(text).substr(0, read::kBeginning);
   if (beginning.find(read::kTaskGraphSchema) != std::string_view::npos) return nullptr;
   const auto formats = read::profile_formats();
@@ -88,14 +86,16 @@ bool is_prof_json(const std::filesystem::path& file) {
 
 join::Analysis analyse_run(const std::filesystem::path& file,
                            const std::optional<read::Machine>& machine, const std::string& layers,
-                           model::Models models) {
+                           model::Models models, const std::string& products) {
   join::JoinOptions options;
   options.machine = machine;
   options.models = models;
   options.keep_events = true;
   if (!layers.empty()) options.layers = read::read_layers(std::filesystem::path(layers));
+  model::ModelChoices choices;
+  if (!products.empty()) choices.params.emplace("fc", products);
   if (models == model::Models::kPublished)
-    options.each_model = std::make_shared<model::EachModel>(model::ModelChoices{});
+    options.each_model = std::make_shared<model::EachModel>(std::move(choices));
   const auto known = model::builtin_machines();
   return join::join_files(
       1, [&](std::size_t) { return read::read_profile(file); }, known, options);

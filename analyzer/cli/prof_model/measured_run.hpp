@@ -17,10 +17,12 @@ namespace inline_prof::cli {
 [[nodiscard]] bool is_run(const std::filesystem::path& file);
 [[nodiscard]] bool is_prof_json(const std::filesystem::path& file);
 
-// Joins one run's file, which keeps its events.  Throws read::InputError.
+// Joins one run's file, which keeps its events.  `products`: the published models' table; may be
+// empty.  Throws read::InputError.
 [[nodiscard]] join::Analysis analyse_run(const std::filesystem::path& file,
                                          const std::optional<read::Machine>& machine,
-                                         const std::string& layers, model::Models models);
+                                         const std::string& layers, model::Models models,
+                                         const std::string& products = "");
 
 // Reads a table; or, of a run, the measured rows that the model covers, in the model's own columns,
 // with `machine`, `time_us` and `kernel_name`.  Throws read::InputError, also where a run has no

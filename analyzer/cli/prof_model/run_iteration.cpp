@@ -54,7 +54,7 @@ std::string line(const char* what, const std::optional<double>& time_us,
 
 RunIteration iteration_of_run(const std::filesystem::path& file,
                               const std::optional<read::Machine>& machine,
-                              const std::string& layers) {
+                              const std::string& layers, const std::string& products) {
   RunIteration result;
   const join::Analysis ours = analyse_run(file, machine, layers, model::Models::kCalibrated);
   result.measured_us = ours.iteration.us;
@@ -67,7 +67,7 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
     result.upper_us = ours.predicted_path_ci90_us->upper;
   }
   if (!ours.rows.empty())
-    walk_rows(analyse_run(file, machine, layers, model::Models::kPublished), result);
+    walk_rows(analyse_run(file, machine, layers, model::Models::kPublished, products), result);
   return result;
 }
 

@@ -28,7 +28,7 @@ struct RunIteration {
 // Throws read::InputError.
 [[nodiscard]] RunIteration iteration_of_run(const std::filesystem::path& file,
                                             const std::optional<read::Machine>& machine,
-                                            const std::string& layers);
+                                            const std::string& layers, const std::string& products);
 
 [[nodiscard]] std::string run_iteration_text(const RunIteration& iteration);
 [[nodiscard]] std::string run_iteration_json(const RunIteration& iteration);
