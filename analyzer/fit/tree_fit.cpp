@@ -1,4 +1,4 @@
-#include "model/published/seer/seer_fit.hpp"
+#include "fit/tree_fit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -156,10 +156,7 @@ class Grower {
         right.add(value(sorted[i]), -1.0);
         const double below = key(sorted[i]);
         const double above = key(sorted[i + 1]);
-        if (!(below < above) || i + 1 < options_.min_leaf_rows ||
-            sorted.size() - i - 1 < options_.min_leaf_rows) {
-          continue;
-        }
+        if (!(below < above)) continue;
         const double gain = total - left.total() - right.total();
         if (gain > best.gain + kGainResolution * total) {
           best = {.feature = static_cast<std::int32_t>(feature),
@@ -211,45 +208,10 @@ class Grower {
   std::vector<Rows> rows_;  // of each node
 };
 
-// Share of wrong classes, or mean squared deviation, of five trees on the rows each has not seen.
-double cross_validated_error(std::span<const TreeSample> samples, TreeKind kind,
-                             const TreeOptions& options) {
-  constexpr std::size_t folds = 5;
-  double error = 0.0;
-  for (std::size_t fold = 0; fold < folds; ++fold) {
-    std::vector<TreeSample> train;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      if (i % folds != fold) train.push_back(samples[i]);
-    }
-    if (train.empty()) return 0.0;
-    const Tree tree = fit_tree(train, kind, options);
-    for (std::size_t i = fold; i < samples.size(); i += folds) {
-      const double miss = tree.evaluate(samples[i].features) - samples[i].value;
-      error += kind == TreeKind::kClass ? (miss != 0 ? 1.0 : 0.0) : miss * miss;
-    }
-  }
-  return error / static_cast<double>(samples.size());
-}
-
 }  // namespace
 
 Tree fit_tree(std::span<const TreeSample> samples, TreeKind kind, const TreeOptions& options) {
   return Grower(samples, kind, options).grow();
-}
-
-TreeOptions tune_tree(std::span<const TreeSample> samples, TreeKind kind, TreeOptions options) {
-  TreeOptions best = options;
-  std::optional<double> least;
-  const std::size_t most_rows = std::max<std::size_t>(2, samples.size() / 2);
-  for (std::size_t leaf = 1; leaf <= most_rows; leaf *= 2) {
-    options.min_leaf_rows = leaf;
-    const double error = cross_validated_error(samples, kind, options);
-    if (!least || error <= *least) {
-      least = error;
-      best = options;
-    }
-  }
-  return best;
 }
 
 }  // namespace inline_prof::fit

@@ -6,13 +6,13 @@
 #include "read/file_text.hpp"
 #include "read/input_error.hpp"
 #include "read/profile.hpp"
+#include "read/text_lines.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -36,13 +36,6 @@ std::string_view name_of(const ModelEntry& entry, Edition edition) {
       .first->second;
 }
 
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
-}
-
 // Splits MODEL.NAME; a name without a model is any model's.
 std::pair<std::string_view, std::string_view> parts_of(std::string_view name) {
   const std::size_t dot = name.find('.');
@@ -57,7 +50,7 @@ bool takes(const ModelEntry& entry, std::string_view name, const std::string& te
   if (std::ranges::count(entry.settings, name, &Setting::name) > 0) return true;
   const auto column = std::ranges::find(entry.inputs, name, &Column::name);
   if (column == entry.inputs.end()) return false;
-  if (column->kind != ColumnKind::kText && !number(text)) {
+  if (column->kind != ColumnKind::kText && !read::number_of(text)) {
     throw std::invalid_argument(
         fmt::format("{}: expected {}, found {}", name, expectation(*column), text));
   }
@@ -142,28 +135,26 @@ std::string EachModel::check(const ModelEntry& entry, const std::string& params,
   return fmt::format("{} was fitted on {}, not {}", params, fitted_on, machine.id);
 }
 
-void EachModel::make(Made& made, const ModelEntry& entry, Edition edition, const ParameterKey& key,
-                     const read::Machine& machine) {
-  ModelOptions options;
-  options.edition = edition;
+void EachModel::make(Made& made, const ModelEntry& entry, ModelOptions options,
+                     const ParameterKey& key, const read::Machine& machine) {
+  const Edition edition = options.edition;
   options.input_name = std::string(entry.name);
   const bool has_own = entry.has_own_machine && edition == Edition::kPublished;
   if (entry.machine != Need::kNone && !has_own) options.machine = machine;
   for (const auto& [name, text] : choices_.settings) {
     const auto [model, plain] = parts_of(name);
     if (!model.empty() && model != entry.name) continue;
-    if (plain == kConstants) options.constants = constant_set(text);
     if (std::ranges::count(entry.settings, plain, &Setting::name) > 0) {
       options.settings.insert_or_assign(std::string(plain), text);
     }
   }
-  const auto chosen = choices_.params.find(std::string(entry.name));
-  const bool is_chosen = chosen != choices_.params.end();
+  const std::string* chosen = chosen_params(entry);
+  const bool is_chosen = chosen != nullptr;
   const bool is_wanted = entry.params == Need::kRequired ||
                          (entry.params == Need::kOptional && edition == Edition::kCalibrated);
   try {
     if (is_chosen) {
-      made.params = chosen->second;
+      made.params = *chosen;
       made.reason = edition == Edition::kPublished ? check(entry, made.params, machine) : "";
     } else if (is_wanted) {
       made.params = shipped_set_for(entry.name, key, machine);
@@ -183,18 +174,24 @@ void EachModel::make(Made& made, const ModelEntry& entry, Edition edition, const
     made.reason = error.what();
   }
   if (!is_chosen) return;
-  if (!made.reason.empty()) {
-    complaints_.insert(fmt::format("{}: {}", name_of(entry, edition), made.reason));
-  } else {
-    for (const std::string& warning : made.model->warnings())
-      complaints_.insert(fmt::format("{}: {}", name_of(entry, edition), warning));
+  std::vector<std::string> wrong{made.reason};
+  if (made.reason.empty()) wrong = made.model->warnings();
+  for (const std::string& what : wrong) {
+    std::string& models = complaints_[what];
+    models += fmt::format("{}{}", models.empty() ? "" : ", ", name_of(entry, edition));
   }
 }
 
 const EachModel::Made& EachModel::made(const ModelEntry& entry, Edition edition,
-                                       const ParameterKey& key, const read::Machine& machine) {
-  const auto [it, is_new] = made_.try_emplace({&entry, edition, machine.id, key.key});
-  if (is_new) make(it->second, entry, edition, key, machine);
+                                       const ParameterKey& key, const read::Machine& machine,
+                                       ConstantSet constants) {
+  const auto [it, is_new] = made_.try_emplace({&entry, edition, machine.id, key.key, constants});
+  if (is_new) {
+    ModelOptions options;
+    options.edition = edition;
+    options.constants = constants;
+    make(it->second, entry, std::move(options), key, machine);
+  }
   return it->second;
 }
 
@@ -208,54 +205,53 @@ void EachModel::add_settings(OperationInputs& inputs, const ModelEntry& entry) c
     if (column->kind == ColumnKind::kText) {
       inputs.values.emplace_back(column->name, text);
     } else {
-      inputs.add(column->name, *number(text));
+      inputs.add(column->name, *read::number_of(text));
     }
   }
 }
 
-ModelAnswer EachModel::ask(const ModelEntry& entry, Edition edition, const Operation& operation) {
+ModelAnswer EachModel::ask(const ModelEntry& entry, Edition edition, const Operation& operation,
+                           ConstantSet constants) {
   ModelAnswer answer{.model = name_of(entry, edition),
                      .is_published = edition == Edition::kPublished};
   OperationInputs inputs;
   if (entry.inputs_of != nullptr) {
     inputs = entry.inputs_of(operation);
-    answer.is_covered = inputs.reason.empty();
-    if (!answer.is_covered) {
-      answer.prediction = RowPrediction::none("", inputs.reason);
+    answer.is_covered = !inputs.is_another;
+    if (!inputs.reason.empty()) {
+      answer.prediction = RowPrediction::none(kRefused, inputs.reason);
       return answer;
     }
     add_settings(inputs, entry);
   }
   const auto keys = entry.parameter_keys != nullptr ? entry.parameter_keys(operation)
                                                     : std::vector<ParameterKey>(1);
+  // A user's setting may make an operation one of the model's own.
+  const auto with = [&](RowPrediction prediction) {
+    answer.is_covered = answer.is_covered || prediction.time_us.has_value();
+    answer.prediction = std::move(prediction);
+    return std::move(answer);
+  };
   const Made* found = nullptr;
   for (const ParameterKey& key : keys) {
-    found = &made(entry, edition, key, operation.machine);
+    found = &made(entry, edition, key, operation.machine, constants);
     if (found->model != nullptr) break;
   }
   if (found == nullptr || found->model == nullptr) {
-    answer.prediction = RowPrediction::none(
-        "", found == nullptr ? "no parameters for such an operation" : found->reason);
-    return answer;
+    return with(RowPrediction::none(
+        "", found == nullptr ? "no parameters for such an operation" : found->reason));
   }
   answer.parameters = found->params;
   if (edition == Edition::kCalibrated) {
-    if (const auto prediction = found->model->predict_operation(operation);
-        prediction && std::isfinite(prediction->time.value)) {
-      answer.prediction = from(*prediction);
-      return answer;
-    }
-    if (entry.operation_needs_inputs) {
-      answer.prediction = predict_inputs(*found->model, inputs);
-      return answer;
-    }
-    answer.prediction = RowPrediction::none("", "not an operation that it was fitted for");
-    return answer;
+    const auto prediction = found->model->predict_operation(operation);
+    if (prediction && std::isfinite(prediction->time.value)) return with(from(*prediction));
+    if (!entry.operation_needs_inputs)
+      return with(RowPrediction::none("", "not an operation that it was fitted for"));
   }
-  answer.prediction = predict_inputs(*found->model, inputs);
-  if (answer.prediction.time_us && !inputs.part.empty())
-    take_part(answer.prediction, *found->model, inputs.part);
-  return answer;
+  RowPrediction prediction = predict_inputs(*found->model, inputs);
+  if (edition == Edition::kPublished && prediction.time_us && !inputs.part.empty())
+    take_part(prediction, *found->model, inputs.part);
+  return with(std::move(prediction));
 }
 
 std::span<const ModelAnswer> EachModel::answers(const Operation& operation) {
@@ -266,8 +262,25 @@ std::span<const ModelAnswer> EachModel::answers(const Operation& operation) {
   const auto kind = op_kind_from_name(operation.op.kind);
   for (const ModelEntry& entry : all_models()) {
     if (!covers(entry.operations, kind) || entry.name == kVendors) continue;
-    for (const Edition edition : entry.editions)
-      answers.push_back(ask(entry, edition, operation));
+    std::optional<ConstantSet> constants;
+    for (const auto& [name, text] : choices_.settings) {
+      const auto [model, plain] = parts_of(name);
+      if (plain == kConstants && (model.empty() || model == entry.name))
+        constants = constant_set(text);
+    }
+    for (const Edition edition : entry.editions) {
+      ModelAnswer answer =
+          ask(entry, edition, operation, constants.value_or(ConstantSet::kOriginal));
+      // The newest edition of the constants may know what the first does not.
+      if (entry.has_constant_sets && !constants && !answer.prediction.time_us &&
+          !answer.prediction.error.empty()) {
+        ModelAnswer newest = ask(entry, edition, operation, ConstantSet::kMain);
+        newest.parameters = "constants main";
+        if (newest.prediction.time_us) answer = std::move(newest);
+      }
+      count(entry, answer);
+      answers.push_back(std::move(answer));
+    }
   }
   for (const OperationModel& model : operation_models()) {
     if (!covers(model.operations, kind)) continue;
@@ -300,9 +313,44 @@ ModelAnswer EachModel::published(const Operation& operation) {
   return fallback;
 }
 
+const std::string* EachModel::chosen_params(const ModelEntry& entry) const {
+  for (const std::string_view name : {entry.name, entry.shares_params}) {
+    const auto chosen = choices_.params.find(std::string(name));
+    if (chosen != choices_.params.end()) return &chosen->second;
+  }
+  return nullptr;
+}
+
+void EachModel::count(const ModelEntry& entry, const ModelAnswer& answer) {
+  const bool is_chosen = chosen_params(entry) != nullptr;
+  const bool is_there = entry.params != Need::kRequired || is_chosen || !answer.parameters.empty();
+  if (!answer.is_covered || !is_there) return;
+  Tally& tally = tallies_[answer.model];
+  const RowPrediction& prediction = answer.prediction;
+  tally.has_params = is_chosen && (tally.has_params || !answer.parameters.empty());
+  ++tally.asked;
+  if (prediction.time_us) ++tally.predicted;
+  if (tally.reason.empty()) tally.reason = prediction.reason;
+  if (prediction.error != kRefused) return;
+  ++tally.refused;
+  if (tally.refusal.empty()) tally.refusal = prediction.reason;
+}
+
 std::vector<std::string> EachModel::complaints() const {
   const std::scoped_lock lock(mutex_);
-  return {complaints_.begin(), complaints_.end()};
+  std::vector<std::string> all;
+  for (const auto& [what, models] : complaints_)
+    all.push_back(fmt::format("{}: {}", models, what));
+  for (const auto& [model, tally] : tallies_) {
+    const bool is_useless = tally.has_params && tally.predicted == 0;
+    if (is_useless || tally.refused > 0) {
+      all.push_back(fmt::format("{}: {} of {} operations {}: {}", model,
+                                is_useless ? tally.asked : tally.refused, tally.asked,
+                                is_useless ? "are not in its parameters" : "are not for it",
+                                is_useless ? tally.reason : tally.refusal));
+    }
+  }
+  return all;
 }
 
 }  // namespace inline_prof::model

@@ -3,10 +3,10 @@
 
 #include "model/model.hpp"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +43,8 @@ class EachModel {
   // Returns the first published model's that has a time.  Without one, `prediction.reason` says
   // what each of them lacks.
   [[nodiscard]] ModelAnswer published(const Operation& operation);
-  // Why models of the user's choice cannot be used, a sentence each.
+  // Returns what is wrong, a sentence for each model: why parameters of the user's choice cannot be
+  // used, or know none of the operations, and that it refuses what operations say.
   [[nodiscard]] std::vector<std::string> complaints() const;
 
  private:
@@ -53,13 +54,21 @@ class EachModel {
     std::string params;
     std::string reason;
   };
-  using MadeKey = std::tuple<const ModelEntry*, Edition, std::string, std::string>;
+  using MadeKey = std::tuple<const ModelEntry*, Edition, std::string, std::string, ConstantSet>;
+  // A model on different operations of its own.
+  struct Tally {
+    std::size_t asked = 0, predicted = 0, refused = 0;
+    std::string reason, refusal;  // the first ones
+    bool has_params = false;      // of the user's choice
+  };
 
   [[nodiscard]] ModelAnswer ask(const ModelEntry& entry, Edition edition,
-                                const Operation& operation);
+                                const Operation& operation, ConstantSet constants);
+  void count(const ModelEntry& entry, const ModelAnswer& answer);
+  [[nodiscard]] const std::string* chosen_params(const ModelEntry& entry) const;
   [[nodiscard]] const Made& made(const ModelEntry& entry, Edition edition, const ParameterKey& key,
-                                 const read::Machine& machine);
-  void make(Made& made, const ModelEntry& entry, Edition edition, const ParameterKey& key,
+                                 const read::Machine& machine, ConstantSet constants);
+  void make(Made& made, const ModelEntry& entry, ModelOptions options, const ParameterKey& key,
             const read::Machine& machine);
   [[nodiscard]] std::string check(const ModelEntry& entry, const std::string& params,
                                   const read::Machine& machine) const;
@@ -69,7 +78,8 @@ class EachModel {
   mutable std::mutex mutex_;
   std::map<MadeKey, Made> made_;
   std::map<std::string, std::vector<ModelAnswer>, std::less<>> answers_;  // by all that they see
-  std::set<std::string> complaints_;
+  std::map<std::string_view, Tally> tallies_;                             // by ModelAnswer::model
+  std::map<std::string, std::string> complaints_;  // what is wrong, and the models that say so
 };
 
 }  // namespace inline_prof::model

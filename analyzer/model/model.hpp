@@ -94,12 +94,15 @@ consteval std::size_t place_of(const std::array<Column, N>& columns, std::string
 // A value beside the time: a number, a word, or nothing.
 using Part = std::variant<std::monostate, double, std::string>;
 
+inline constexpr std::string_view kRefused = "refused";
+
 struct RowPrediction {
   std::optional<double> time_us;  // empty: no prediction, and `reason` says why
   std::optional<double> lower_us;
   std::optional<double> upper_us;  // the 90 % interval; empty: the model has no error of its own
   std::string_view bound;          // "compute", "memory", "l2", "launch", ...; "" if not known
-  std::string_view error;          // published: the exception that the original ends with
+  std::string_view error;          // published: the exception that the original ends with;
+                                   // kRefused: a column does not take the operation's value
   std::string reason;              // why there is no prediction
   std::vector<Part> parts;         // in the order of the model's parts(); may be shorter
 
@@ -130,6 +133,7 @@ struct Operation {
 struct OperationInputs {
   std::string_view part = {};  // of the prediction, which is the operation's time; "": all of it
   std::string reason = {};     // why the model does not know this operation; "" if it does
+  bool is_another = false;     // what it does not know is no operation of its own at all
   std::vector<std::pair<std::string_view, Part>> values = {};  // by column
 
   void add(std::string_view column, Part value) { values.emplace_back(column, std::move(value)); }
@@ -205,6 +209,7 @@ struct ModelEntry {
   Need machine = Need::kNone;           // kNone: columns of the row say what the GPU can do
   Need params = Need::kNone;
   std::string_view params_meaning = {};  // what --params takes, e.g. "a table of measured products"
+  std::string_view shares_params = {};   // the model whose parameters are its own, too
   bool has_constant_sets = false;        // whether --constants means something
   bool has_own_machine = false;          // in the published edition, whatever `machine` says
   std::vector<Setting> settings = {};

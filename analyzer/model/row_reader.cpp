@@ -73,11 +73,11 @@ RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs) 
     const bool is_number = column.kind != ColumnKind::kText;
     if (cell.is_present &&
         (is_number ? !cell.text.empty() || !fits(column, cell.number) : cell.text.empty())) {
+      const bool is_wrong = is_number && cell.text.empty();
       return RowPrediction::none(
-          "", fmt::format(
-                  "{}: {}", column.name,
-                  complaint(column, is_number && cell.text.empty() ? fmt::format("{}", cell.number)
-                                                                   : "\"" + cell.text + "\"")));
+          kRefused, fmt::format("{}: {}", column.name,
+                                complaint(column, is_wrong ? fmt::format("{}", cell.number)
+                                                           : "\"" + cell.text + "\"")));
     }
     if (cell.is_present || !column.is_required) continue;
     missing += fmt::format("{}{}", missing.empty() ? "without " : ", ", column.name);

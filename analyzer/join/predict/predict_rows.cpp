@@ -228,6 +228,7 @@ void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
     for (const model::ModelAnswer& answer : models.answers(operation_of(rows[i], inputs[i]))) {
+      if (!answer.is_covered) continue;
       const model::RowPrediction& found = answer.prediction;
       ModelTime& time = rows[i].by_model.emplace_back();
       time.model = answer.model;

@@ -3,6 +3,8 @@
 
 #include "model/model.hpp"
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 namespace inline_prof::model {
@@ -27,6 +29,54 @@ namespace inline_prof::model {
 // NVIDIA's package nvidia-matmul-heuristics, where the user has it (docs/models/nvmmh.md).
 [[nodiscard]] ModelEntry nvmmh_entry();
 
+// A row whose cells are asked for by the names of their columns.  A column that the model does not
+// read is as an empty cell.
+class NamedRow {
+ public:
+  NamedRow(const Row& row, std::span<const Column> columns) : row_(row), columns_(columns) {}
+
+  [[nodiscard]] bool has(std::string_view name) const;
+  [[nodiscard]] double number(std::string_view name, double otherwise = 0) const;
+  [[nodiscard]] std::int64_t whole(std::string_view name) const;
+  [[nodiscard]] bool flag(std::string_view name) const { return number(name) != 0; }
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  // Returns the first of these columns that has a cell; the last one if none has.
+  [[nodiscard]] std::string_view first_of(std::initializer_list<std::string_view> names) const;
+
+ private:
+  [[nodiscard]] std::size_t place(std::string_view name) const;
+
+  const Row& row_;
+  std::span<const Column> columns_;
+};
+
+// A model that is a function of a row.
+struct RowFunction {
+  std::span<const Column> inputs;
+  std::span<const std::string_view> parts;
+  std::function<RowPrediction(const NamedRow&)> predict;
+  std::vector<std::string> warnings = {};
+};
+[[nodiscard]] std::unique_ptr<Model> as_model(RowFunction function);
+
+// Columns as most of them are.
+[[nodiscard]] constexpr Column size_column(std::string_view name, std::string_view meaning,
+                                           double most, double least = 1) {
+  return {name, "", ColumnKind::kInteger, least, most, true, meaning};
+}
+[[nodiscard]] constexpr Column word_column(std::string_view name, std::string_view meaning,
+                                           bool is_required = false) {
+  return {name, "", ColumnKind::kText, 0, 0, is_required, meaning};
+}
+[[nodiscard]] constexpr Column flag_column(std::string_view name, std::string_view meaning,
+                                           bool is_required = false) {
+  return {name, "", ColumnKind::kFlag, 0, 1, is_required, meaning};
+}
+[[nodiscard]] constexpr Column optional(Column column) {
+  column.is_required = false;
+  return column;
+}
+
 // The names by which the originals, which are Python, end.
 inline constexpr std::string_view kDivisionByZero = "ZeroDivisionError";
 inline constexpr std::string_view kNoElement = "IndexError";
@@ -50,14 +100,10 @@ inline constexpr Column kThroughput{
     true,
     "single-precision throughput; the originals count a multiply-add as one operation"};
 
-[[nodiscard]] constexpr Column optional(Column column) {
-  column.is_required = false;
-  return column;
-}
-
 }  // namespace columns
 
-// The machine in these columns.
-void add_machine(OperationInputs& inputs, const read::Machine& machine);
+// The machine in these columns.  `type`: of the numbers that it multiplies.
+void add_machine(OperationInputs& inputs, const read::Machine& machine,
+                 const std::string& type = "f32");
 
 }  // namespace inline_prof::model

@@ -626,6 +626,51 @@ Op convolution_backward(const Call& call) {
   return convolution_of(call, 1, 2, 4, 5, 6, 9, is_of_filter ? "backward_filter" : "backward_data");
 }
 
+// self, kernel_size, stride, padding; behind the gradient when it is the backward pass.  The
+// indices of 8 bytes say where each maximum stood.
+Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what) {
+  constexpr std::int64_t index_bytes = 8;
+  const Argument* const image = call.tensor(image_at);
+  const auto sides = numbers_in(call.value(image_at + 1)),
+             strides = numbers_in(call.value(image_at + 2)),
+             pads = numbers_in(call.value(image_at + 3));
+  if (image == nullptr || image->sizes.size() != 1 || image->sizes.front().size() != 4 ||
+      sides.empty())
+    return {};
+  const Sizes& x = image->sizes.front();
+  const std::int64_t side = sides.front(), stride = strides.empty() ? side : strides.front(),
+                     pad = pads.empty() ? 0 : pads.front();
+  const bool is_square = x[2] == x[3] && sides.back() == side &&
+                         (strides.empty() || strides.back() == stride) &&
+                         (pads.empty() || pads.back() == pad);
+  if (!is_square || stride < 1 || x[2] + 2 * pad < side) return {};
+  const std::int64_t out_side = (x[2] + 2 * pad - side) / stride + 1,
+                     out = x[0] * x[1] * out_side * out_side,
+                     small = out * (element_bytes(*image) + index_bytes);
+  const bool is_backward = what == "max_pooling_backward";
+  Op op = is_backward ? memory(what, small, bytes(*image)) : memory(what, bytes(*image), small);
+  for (const auto& [name, value] : {std::pair("n", x[0]),
+                                    {"c", x[1]},
+                                    {"h", x[2]},
+                                    {"w", x[3]},
+                                    {"r", side},
+                                    {"s", side},
+                                    {"stride", stride},
+                                    {"pad", pad}})
+    op.attributes.emplace_back(name, value);
+  if (const TypeWord* const type = type_of(image->type); type != nullptr && !type->name.empty())
+    op.attributes.emplace_back("type", std::string(type->name));
+  return op;
+}
+Op pooling(const Call& call) {
+  return call.name() == "max_pool2d_with_indices" ? max_pooling_of(call, 0, "max_pooling") : Op{};
+}
+Op pooling_backward(const Call& call) {
+  return call.name() == "max_pool2d_with_indices_backward"
+             ? max_pooling_of(call, 1, "max_pooling_backward")
+             : Op{};
+}
+
 // Parameters, gradients and the two moments of Adam: all but the gradients are written back.
 Op fused_optimizer(const Call& call) {
   std::int64_t all = 0, first = 0;
@@ -676,7 +721,7 @@ Op fused(const Call& call) {
 using Rule = Op (*)(const Call&);
 
 // By the classes of operators.json.
-constexpr std::array<std::pair<std::string_view, Rule>, 45> kRules{{
+constexpr std::array<std::pair<std::string_view, Rule>, 47> kRules{{
     {"elementwise", elementwise},
     {"comparison", comparison},
     {"dropout", dropout},
@@ -705,6 +750,8 @@ constexpr std::array<std::pair<std::string_view, Rule>, 45> kRules{{
     {"scatter_add", scatter},
     {"scatter", scatter},
     {"sort", sort},
+    {"pooling", pooling},
+    {"pooling_backward", pooling_backward},
     {"upsampling", upsampling},
     {"fused_optimizer", fused_optimizer},
     {"attention", scaled_dot_product},

@@ -49,20 +49,12 @@ model::collective::Sigmoid sigmoid_of(const Eigen::VectorXd& parameters) {
 using model::collective::NamedCurve;
 
 // The column of the first of these names that the table has.
-std::optional<std::size_t> find_any(const read::Table& table,
-                                    std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    if (const auto column = table.find(name)) return column;
-  }
-  return std::nullopt;
-}
-
 std::size_t require_any(const read::Table& table, std::initializer_list<std::string_view> names) {
-  if (const auto column = find_any(table, names)) return *column;
-  std::string list;
-  for (const std::string_view name : names)
-    list += fmt::format("{}{}", list.empty() ? "" : " or ", name);
-  throw read::InputError(fmt::format("{}: line 1: missing column {}", table.label(), list));
+  for (const std::string_view name : names) {
+    if (const auto column = table.find(name)) return *column;
+  }
+  throw read::InputError(
+      fmt::format("{}: line 1: missing column {}", table.label(), fmt::join(names, " or ")));
 }
 
 double positive(const read::Table& table, std::size_t row, std::size_t column) {
@@ -74,85 +66,13 @@ double positive(const read::Table& table, std::size_t row, std::size_t column) {
   return value;
 }
 
-class CurveColumns {
- public:
-  explicit CurveColumns(const read::Table& table)
-      : table_(table),
-        curve_(table.find("curve")),
-        collective_(require_any(table, {"collective", "op"})),
-        ranks_(table.require("num_gpus")),
-        type_(table.find("type")),
-        bytes_(require_any(table, {"size_bytes", "bytes"})),
-        time_(require_any(table, {"latency_us", "time_us"})),
-        offset_bandwidth_(table.find("busbw_gbps_eps")),
-        bandwidth_(table.find("busbw_gbps")) {}
+constexpr std::size_t kFolds = 5;
 
-  [[nodiscard]] std::string name(std::size_t row) const {
-    if (curve_) return table_.cell(row, *curve_);
-    std::string name =
-        fmt::format("{}_{}", table_.cell(row, collective_), table_.cell(row, ranks_));
-    if (type_ && !table_.cell(row, *type_).empty()) name += "_" + table_.cell(row, *type_);
-    return name;
-  }
-
-  void add(std::size_t row, MeasuredCurve& curve) const {
-    const std::string collective = table_.cell(row, collective_);
-    const double ranks = positive(table_, row, ranks_);
-    if (curve.bytes.empty()) {
-      curve.collective = collective;
-      curve.ranks = ranks;
-    } else if (curve.collective != collective || curve.ranks != ranks) {
-      table_.fail(row, fmt::format("curve {} was {} on {} GPUs before, here it is {} on {}",
-                                   curve.name, curve.collective, curve.ranks, collective, ranks));
-    }
-    const double bytes = table_.number(row, bytes_);  // 0 in logs whose counts are rounded down
-    if (bytes < 0) table_.fail(row, bytes_, fmt::format("expected bytes >= 0, found {}", bytes));
-    if (!curve.bytes.empty() && bytes < curve.bytes.back()) {
-      table_.fail(row, bytes_,
-                  fmt::format("expected sizes of curve {} in ascending order, found {} "
-                              "after {}",
-                              curve.name, bytes, curve.bytes.back()));
-    }
-    const double time = positive(table_, row, time_);
-    curve.rows.push_back(row);
-    curve.bytes.push_back(bytes);
-    curve.latency_us.push_back(time);
-    curve.bus_gb_per_s.push_back(bandwidth(row, curve, bytes, time));
-  }
-
- private:
-  [[nodiscard]] double bandwidth(std::size_t row, const MeasuredCurve& curve, double bytes,
-                                 double time_us) const {
-    if (offset_bandwidth_) return positive(table_, row, *offset_bandwidth_);
-    if (bandwidth_) {
-      const double value = table_.number(row, *bandwidth_);
-      if (value < 0) table_.fail(row, *bandwidth_, "expected a number >= 0");
-      return value + kBandwidthOffset;
-    }
-    const auto factor = model::collective::bus_factor(curve.collective, curve.ranks);
-    if (!factor) {
-      table_.fail(row, collective_, fmt::format("no bus factor for {}", curve.collective));
-    }
-    return bytes / time_us * *factor / 1000 + kBandwidthOffset;
-  }
-
-  const read::Table& table_;
-  std::optional<std::size_t> curve_;
-  std::size_t collective_;
-  std::size_t ranks_;
-  std::optional<std::size_t> type_;
-  std::size_t bytes_;
-  std::size_t time_;
-  std::optional<std::size_t> offset_bandwidth_;
-  std::optional<std::size_t> bandwidth_;
-};
-
-// Adds the errors of `fit` at the rows that `is_judged` chooses.
-template <typename Chosen>
-void judge(const MeasuredCurve& curve, const CurveFit& fit, Chosen is_judged,
+// Adds the errors of `fit` at the rows of this fold; kFolds: at all.
+void judge(const MeasuredCurve& curve, const CurveFit& fit, std::size_t fold,
            std::vector<base::Judged>& rows) {
   for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
-    if (!is_judged(i)) continue;
+    if (fold < kFolds && i % kFolds != fold) continue;
     rows.push_back({.predicted_us = fit.curve.time_us(curve.bytes[i]),
                     .measured_us = curve.latency_us[i],
                     .lower_us = {},
@@ -160,32 +80,25 @@ void judge(const MeasuredCurve& curve, const CurveFit& fit, Chosen is_judged,
   }
 }
 
-constexpr std::size_t kFolds = 5;
-
 // Errors at sizes that were not fitted: every fifth row left out in turn.  Empty where what remains
 // is too short.
 std::vector<base::Judged> cross_validated(const MeasuredCurve& curve) {
   std::vector<base::Judged> rows;
   for (std::size_t fold = 0; fold < kFolds; ++fold) {
-    const auto is_left_out = [&](std::size_t row) { return row % kFolds == fold; };
-    MeasuredCurve rest{.name = curve.name,
-                       .collective = curve.collective,
-                       .ranks = curve.ranks,
-                       .rows = {},
-                       .bytes = {},
-                       .latency_us = {},
-                       .bus_gb_per_s = {}};
+    MeasuredCurve rest;
+    rest.name = curve.name;
+    rest.collective = curve.collective;
+    rest.ranks = curve.ranks;
     for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
-      if (is_left_out(i)) continue;
+      if (i % kFolds == fold) continue;
       rest.bytes.push_back(curve.bytes[i]);
       rest.latency_us.push_back(curve.latency_us[i]);
       rest.bus_gb_per_s.push_back(curve.bus_gb_per_s[i]);
     }
     try {
-      judge(curve, fit_curve(rest), is_left_out, rows);
+      judge(curve, fit_curve(rest), fold, rows);
     } catch (const std::invalid_argument&) {
-      return {};  // a fold without a fit: its rows cannot be judged, and the others alone would
-                  // flatter
+      return {};  // its rows cannot be judged, and the others alone would flatter
     }
   }
   return rows;
@@ -200,8 +113,7 @@ std::string error_text(std::vector<base::Judged> rows) {
 
 std::string summary_of(const MeasuredCurve& curve, const CurveFit& fit) {
   std::vector<base::Judged> fitted;
-  judge(
-      curve, fit, [](std::size_t) { return true; }, fitted);
+  judge(curve, fit, kFolds, fitted);
   std::string text = fmt::format(
       "{}: {} rows, sections meet at rows {} and {} (2^{:g} and 2^{:g} bytes), sigmoid of {} rows, "
       "squares of log10 sum to {:.3g}; fitted rows {}; sizes left out {}\n",
@@ -290,18 +202,54 @@ CurveFit fit_curve(const MeasuredCurve& curve) {
 }
 
 std::vector<MeasuredCurve> measured_curves(const read::Table& table) {
-  const CurveColumns columns(table);
+  const auto named = table.find("curve"), type = table.find("type"),
+             offset_bandwidth = table.find("busbw_gbps_eps"), bandwidth = table.find("busbw_gbps");
+  const std::size_t word = require_any(table, {"collective", "op"}),
+                    gpus = table.require("num_gpus"),
+                    size = require_any(table, {"size_bytes", "bytes"}),
+                    latency = require_any(table, {"latency_us", "time_us"});
   std::vector<MeasuredCurve> curves;
-  std::map<std::string, std::size_t> places;
   for (std::size_t row = 0; row < table.row_count(); ++row) {
-    std::string name = columns.name(row);
+    const std::string collective = table.cell(row, word);
+    std::string name =
+        named ? table.cell(row, *named) : fmt::format("{}_{}", collective, table.cell(row, gpus));
+    if (!named && type && !table.cell(row, *type).empty()) name += "_" + table.cell(row, *type);
     if (name.empty()) table.fail(row, "expected the name of a curve, found an empty cell");
-    const auto [place, is_new] = places.try_emplace(name, curves.size());
-    if (is_new) {
-      curves.emplace_back();
-      curves.back().name = std::move(name);
+    const double ranks = positive(table, row, gpus);
+    auto curve = std::ranges::find(curves, name, &MeasuredCurve::name);
+    if (curve == curves.end()) {
+      curve = curves.insert(curve, MeasuredCurve{});
+      curve->name = name;
+      curve->collective = collective;
+      curve->ranks = ranks;
+    } else if (curve->collective != collective || curve->ranks != ranks) {
+      table.fail(row, fmt::format("curve {} was {} on {} GPUs before, here it is {} on {}", name,
+                                  curve->collective, curve->ranks, collective, ranks));
     }
-    columns.add(row, curves[place->second]);
+    const double bytes = table.number(row, size);  // 0 in logs whose counts are rounded down
+    if (bytes < 0) table.fail(row, size, fmt::format("expected bytes >= 0, found {}", bytes));
+    if (!curve->bytes.empty() && bytes < curve->bytes.back()) {
+      table.fail(row, size,
+                 fmt::format("expected sizes of curve {} in ascending order, found {} after {}",
+                             name, bytes, curve->bytes.back()));
+    }
+    const double time = positive(table, row, latency);
+    const auto factor = model::collective::bus_factor(collective, ranks);
+    double bus = kBandwidthOffset;
+    if (offset_bandwidth) {
+      bus = positive(table, row, *offset_bandwidth);
+    } else if (bandwidth) {
+      bus += table.number(row, *bandwidth);
+      if (bus < kBandwidthOffset) table.fail(row, *bandwidth, "expected a number >= 0");
+    } else if (factor) {
+      bus += bytes / time * *factor / 1000;
+    } else {
+      table.fail(row, word, fmt::format("no bus factor for {}", collective));
+    }
+    curve->rows.push_back(row);
+    curve->bytes.push_back(bytes);
+    curve->latency_us.push_back(time);
+    curve->bus_gb_per_s.push_back(bus);
   }
   return curves;
 }

@@ -1,9 +1,9 @@
 #include "model/published/dlrm/trace_iteration.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -17,19 +17,11 @@ using Events = std::vector<const TraceEvent*>;
 
 constexpr double kLongLoadingUs = 100.0;
 
-std::optional<double> number(const std::string& text) {
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
-}
-
 // Early versions of Kineto gave runtime calls threads that do not exist.
 bool is_misplaced(const TraceEvent& event) {
   if (event.kind != TraceKind::kRuntime) return false;
-  const auto thread = number(event.thread);
-  const auto process = number(event.process);
+  const auto thread = read::number_of(event.thread);
+  const auto process = read::number_of(event.process);
   return thread && process && *process != 0 && *thread < 0 && std::abs(*thread / *process) > 2;
 }
 

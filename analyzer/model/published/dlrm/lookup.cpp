@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -16,8 +18,8 @@ using std::int64_t;
 // GB/s and GFLOP/s are 1e3 a microsecond.
 constexpr double kPerMicrosecond = 1000.0;
 
-constexpr int64_t kTableOffsetBytes = 32;
-constexpr int64_t kOffsetBytes = 32;
+constexpr int64_t kOffsetBytes = 64;  // of a table and of a sample
+constexpr double kOffsetBytesV2 = 96;
 
 constexpr int64_t kMib = 1048576;
 constexpr int64_t kKib = 1024;
@@ -57,26 +59,34 @@ double short_row_factor(int64_t dim) {
   return dim > 32 ? 1.1 : 1.55;
 }
 
-// The sizes of one look-up of the second version, in its words.
-struct SizesV2 {
-  explicit SizesV2(const LookupShape& shape)
+// The sizes of one look-up, in the words of the formulas.
+struct Sizes {
+  explicit Sizes(const LookupShape& shape)
       : tables(static_cast<double>(shape.tables)),
         batch(static_cast<double>(shape.batch)),
         row_bytes(static_cast<double>(in_sectors(4 * shape.dim))),
         index_bytes(static_cast<double>(in_sectors(4 * shape.bag))),
-        bag_bytes(static_cast<double>(shape.bag) * row_bytes) {}
+        bag_bytes(static_cast<double>(shape.bag) * row_bytes),
+        // Whole vectors of 4 elements; what is left is not counted.
+        multiply_adds(batch * tables * static_cast<double>(shape.bag * 4 * (shape.dim / 4))) {}
 
-  // Everything read and written, where `bags` times a bag is.
+  // Returns the bytes that the L2 and the DRAM move, of which `reread` hit with this chance.
+  // `read_in_l2`: of a sample beside its rows.
+  [[nodiscard]] std::pair<double, double> l2_and_dram(double read_in_l2, double reread,
+                                                      double hit_rate, double cached) const {
+    return {tables * (batch * read_in_l2 + hit_rate * reread),
+            tables * (batch * (index_bytes + row_bytes) + (1.0 - hit_rate) * reread + cached)};
+  }
+  // Everything that the second version reads and writes, where `bags` times a bag is.
   [[nodiscard]] double bytes(double bags) const {
-    return batch * tables * (offset_bytes + index_bytes + bags * bag_bytes + row_bytes);
+    return batch * tables * (kOffsetBytesV2 + index_bytes + bags * bag_bytes + row_bytes);
   }
 
-  double tables, batch, row_bytes, index_bytes, bag_bytes;
-  double offset_bytes = kTableOffsetBytes + 64;
+  double tables, batch, row_bytes, index_bytes, bag_bytes, multiply_adds;
 };
 
 void add_forward(const LookupShape& shape, const LookupGpu& gpu, LookupV2& result) {
-  const SizesV2 sizes(shape);
+  const Sizes sizes(shape);
   const int64_t lookups = shape.batch * shape.bag;
   const int64_t warps = shape.rows_per_block > 0 ? shape.rows_per_block : kFbgemmForwardWarps;
   const auto tables_at_once = static_cast<double>(ceil_div(gpu.sm_count * warps, shape.batch));
@@ -96,21 +106,19 @@ void add_forward(const LookupShape& shape, const LookupGpu& gpu, LookupV2& resul
   const collective::Curve& dram = collective::memory_curve(gpu.name);
   const double l2_bytes = sizes.tables * sizes.batch * hit_rate * sizes.bag_bytes;
   const double dram_bytes =
-      sizes.tables * (sizes.batch * (sizes.index_bytes + sizes.offset_bytes + sizes.row_bytes) +
+      sizes.tables * (sizes.batch * (sizes.index_bytes + kOffsetBytesV2 + sizes.row_bytes) +
                       sizes.batch * (1.0 - hit_rate) * sizes.bag_bytes);
   const double dram_us = dram.time_us(dram_bytes);
-  const double l2_us = l2_bytes > 0 ? l2_bytes / kL2Curve.bus_gb_per_s(l2_bytes) / 1000.0 : 0.0;
+  const double l2_us =
+      l2_bytes > 0 ? l2_bytes / kL2Curve.bus_gb_per_s(l2_bytes) / kPerMicrosecond : 0.0;
   result.forward_us = short_row_factor(shape.dim) * std::max(dram_us, l2_us);
   result.forward_by_l2 = l2_us > dram_us;
   result.forward_simple_us = dram.time_us(sizes.bytes(1));
 }
 
 void add_backward(const LookupShape& shape, const LookupGpu& gpu, LookupV2& result) {
-  const SizesV2 sizes(shape);
-  const int64_t whole_vectors = shape.dim / 4;  // of 4 elements; what is left is not counted
-  const double multiply_adds =
-      sizes.batch * sizes.tables * static_cast<double>(shape.bag * 4 * whole_vectors);
-  const double compute_us = multiply_adds / gpu.throughput_gflops / 1000.0;
+  const Sizes sizes(shape);
+  const double compute_us = sizes.multiply_adds / gpu.throughput_gflops / kPerMicrosecond;
   result.backward_sgd_simple_us =
       std::max(collective::memory_curve(gpu.name).time_us(sizes.bytes(2)), compute_us);
 
@@ -118,15 +126,11 @@ void add_backward(const LookupShape& shape, const LookupGpu& gpu, LookupV2& resu
   const int64_t tables_at_once = ceil_div(gpu.sm_count * backward_warps(shape, gpu), shape.batch);
   const int64_t cached_bytes = std::min(gpu.l2_bytes / tables_at_once, shape.rows * shape.dim * 4);
   const double hit_rate = all_cached(cached_bytes / 4 / shape.dim, shape.rows, shape.bag);
-  const double reread_bytes =
-      sizes.batch * (2 * sizes.bag_bytes) - static_cast<double>(cached_bytes);
-  const double l2_bytes =
-      sizes.tables * (sizes.batch * sizes.offset_bytes + hit_rate * reread_bytes);
-  const double dram_bytes =
-      sizes.tables * (sizes.batch * (sizes.index_bytes + sizes.row_bytes) +
-                      (1.0 - hit_rate) * reread_bytes + static_cast<double>(cached_bytes));
-  result.backward_sgd_us = std::max(
-      {dram_bytes / gpu.dram_gb_per_s / 1000.0, l2_bytes / gpu.l2_gb_per_s / 1000.0, compute_us});
+  const auto cached = static_cast<double>(cached_bytes);
+  const auto [l2_bytes, dram_bytes] = sizes.l2_and_dram(
+      kOffsetBytesV2, sizes.batch * (2 * sizes.bag_bytes) - cached, hit_rate, cached);
+  result.backward_sgd_us = std::max({dram_bytes / gpu.dram_gb_per_s / kPerMicrosecond,
+                                     l2_bytes / gpu.l2_gb_per_s / kPerMicrosecond, compute_us});
 }
 
 }  // namespace
@@ -155,48 +159,38 @@ std::optional<LookupForward> lookup_forward(const LookupShape& shape,
   result.cached_rows = floor_div(floor_div(result.cached_bytes - index_bytes_in_l2, 4), shape.dim);
   result.hit_rate = all_cached(result.cached_rows, shape.rows, shape.batch);
 
-  const auto batch = static_cast<double>(shape.batch);
-  const auto tables = static_cast<double>(shape.tables);
+  const Sizes sizes(shape);
   const auto dim = static_cast<double>(shape.dim);
-  const auto cached_bytes = static_cast<double>(result.cached_bytes);
+  const auto cached = static_cast<double>(result.cached_bytes);
   const double threads = std::max(dim / 4.0, 1024.0 / static_cast<double>(shape.rows_per_block));
   const double index_reads_from_l2 =
       std::floor(dim / (4.0 * threads)) * static_cast<double>(index_bytes_in_l2);
-  const int64_t row_bytes = in_sectors(4 * shape.dim);
-  const double reread_bytes = batch * static_cast<double>(shape.bag * row_bytes) - cached_bytes;
-
-  result.l2_bytes = tables * (batch * (kTableOffsetBytes + kOffsetBytes + index_reads_from_l2) +
-                              result.hit_rate * reread_bytes);
-  result.dram_bytes = tables * (batch * static_cast<double>(index_bytes + row_bytes) +
-                                (1.0 - result.hit_rate) * reread_bytes + cached_bytes);
+  std::tie(result.l2_bytes, result.dram_bytes) =
+      sizes.l2_and_dram(static_cast<double>(kOffsetBytes) + index_reads_from_l2,
+                        sizes.batch * sizes.bag_bytes - cached, result.hit_rate, cached);
   result.dram_us = result.dram_bytes / machine.dram_gb_per_s / kPerMicrosecond;
   result.l2_us = result.l2_bytes / machine.l2_gb_per_s / kPerMicrosecond;
   return result;
 }
 
 LookupBackward lookup_backward_sgd(const LookupShape& shape, const LookupMachine& machine) {
-  const int64_t row_bytes = in_sectors(4 * shape.dim);
+  const Sizes sizes(shape);
+  const auto bag = static_cast<double>(shape.bag);
   // Without shared memory every row of the bag reads its index and its gradient again.
   const bool shared = shape.keeps_indices_in_shared_memory;
-  const int64_t index_bytes = shared ? in_sectors(4 * shape.bag) : 32 * shape.bag;
-  const int64_t gradient_bytes = shared ? row_bytes : 2 * shape.bag * row_bytes;
-  const int64_t warp_bytes =
-      kTableOffsetBytes + kOffsetBytes + index_bytes + 2 * shape.bag * row_bytes + gradient_bytes;
-  const auto warps = static_cast<double>(shape.batch * shape.tables);
-  const int64_t whole_vectors = shape.dim / 4;  // of 4 elements; what is left is not counted
-  const double multiply_adds = warps * static_cast<double>(shape.bag * 4 * whole_vectors);
+  const double index_bytes = shared ? sizes.index_bytes : 32 * bag;
+  const double gradient_bytes = shared ? sizes.row_bytes : 2 * sizes.bag_bytes;
+  const double warp_bytes = kOffsetBytes + index_bytes + 2 * sizes.bag_bytes + gradient_bytes;
   return {.memory_us =
-              warps * static_cast<double>(warp_bytes) / machine.dram_gb_per_s / kPerMicrosecond,
-          .compute_us = multiply_adds / machine.throughput_gflops / kPerMicrosecond};
+              sizes.batch * sizes.tables * warp_bytes / machine.dram_gb_per_s / kPerMicrosecond,
+          .compute_us = sizes.multiply_adds / machine.throughput_gflops / kPerMicrosecond};
 }
 
 double lookup_backward_rowwise_adagrad_us(const LookupShape& shape, const LookupMachine& machine) {
-  const int64_t row_bytes = in_sectors(4 * shape.dim);
-  const int64_t warp_bytes = kTableOffsetBytes + kOffsetBytes + 2 * in_sectors(4 * shape.bag) +
-                             shape.bag * row_bytes + (shape.bag + 1) * row_bytes +
-                             shape.bag * row_bytes;
-  return static_cast<double>(shape.batch * shape.tables) * static_cast<double>(warp_bytes) /
-         machine.dram_gb_per_s / kPerMicrosecond;
+  const Sizes sizes(shape);
+  const double warp_bytes =
+      kOffsetBytes + 2 * sizes.index_bytes + 3 * sizes.bag_bytes + sizes.row_bytes;
+  return sizes.batch * sizes.tables * warp_bytes / machine.dram_gb_per_s / kPerMicrosecond;
 }
 
 const LookupGpu* find_lookup_gpu(std::string_view name) {

@@ -37,20 +37,14 @@ std::int64_t size_at(const TraceEvent& event, std::size_t input, std::size_t pla
   return event.inputs[input][place];
 }
 
-void add_descendants(const EventTree& tree, NodeId node, std::string_view name,
-                     std::vector<NodeId>& found) {
-  for (const NodeId child : tree.nodes[node].children) {
-    if (plain_name(tree.event(child).name) == name) {
-      found.push_back(child);
-    } else {
-      add_descendants(tree, child, name, found);
-    }
-  }
-}
-
+// Returns the nodes of this name below `node` that lie in no other one of it.
 std::vector<NodeId> descendants(const EventTree& tree, NodeId node, std::string_view name) {
   std::vector<NodeId> found;
-  add_descendants(tree, node, name, found);
+  for (const NodeId child : tree.nodes[node].children) {
+    const bool is_one = plain_name(tree.event(child).name) == name;
+    const auto inner = is_one ? std::vector{child} : descendants(tree, child, name);
+    found.insert(found.end(), inner.begin(), inner.end());
+  }
   return found;
 }
 
@@ -72,22 +66,18 @@ void add_product(const ProductShape& shape, const OperatorModels& models,
   kernels.times_us.push_back(prediction.time_us);
 }
 
-// Input 0 of addmm is the bias.
-ProductShape addmm_shape(const TraceEvent& event) {
-  return {1, size_at(event, 1, 0), size_at(event, 2, 1), size_at(event, 1, 1)};
-}
-ProductShape mm_shape(const TraceEvent& event) {
-  return {1, size_at(event, 0, 0), size_at(event, 1, 1), size_at(event, 0, 1)};
-}
-ProductShape bmm_shape(const TraceEvent& event) {
+// The products of these operators; input 0 of addmm is the bias.
+ProductShape product_shape(const TraceEvent& event, std::string_view name) {
+  const std::size_t first = name == "addmm" ? 1 : 0;
+  if (name != "bmm")
+    return {1, size_at(event, first, 0), size_at(event, first + 1, 1), size_at(event, first, 1)};
   return {size_at(event, 0, 0), size_at(event, 0, 1), size_at(event, 1, 2), size_at(event, 0, 2)};
 }
 
 void add_products_below(const EventTree& tree, NodeId op, std::string_view name,
-                        ProductShape (*shape)(const TraceEvent&), const OperatorModels& models,
-                        OperatorKernels& kernels) {
+                        const OperatorModels& models, OperatorKernels& kernels) {
   for (const NodeId child : descendants(tree, op, name))
-    add_product(shape(tree.event(child)), models, kernels);
+    add_product(product_shape(tree.event(child), name), models, kernels);
 }
 
 // Name of the first kernel that the operator launches, and block of the last one.
@@ -210,14 +200,12 @@ void add_kernels(const EventTree& tree, NodeId op, const OperatorModels& models,
   const TraceEvent& event = tree.event(op);
   const std::string_view name = plain_name(event.name);
   kernels.is_known = true;
-  if (name == "addmm") {
-    add_product(addmm_shape(event), models, kernels);
-  } else if (name == "bmm") {
-    add_product(bmm_shape(event), models, kernels);
+  if (name == "addmm" || name == "bmm") {
+    add_product(product_shape(event, name), models, kernels);
   } else if (name == "AddmmBackward" || name == "AddmmBackward0") {
-    add_products_below(tree, op, "mm", mm_shape, models, kernels);
+    add_products_below(tree, op, "mm", models, kernels);
   } else if (name == "BmmBackward" || name == "BmmBackward0") {
-    add_products_below(tree, op, "bmm", bmm_shape, models, kernels);
+    add_products_below(tree, op, "bmm", models, kernels);
   } else if (name == "LookupFunction") {
     add_lookup(tree, op, models, kernels);
   } else if (name == "LookupFunctionBackward") {

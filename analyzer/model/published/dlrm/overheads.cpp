@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -118,99 +119,74 @@ ByShape spreads(const SamplesByShape& samples) {
   return result;
 }
 
-class Collector {
- public:
-  explicit Collector(const EventTree& tree) : tree_(tree) {}
-
-  void add(NodeId op, NodeId previous) {
-    const std::vector<Launch> launches = launches_below(tree_, op);
-    const TraceEvent& event = tree_.event(op);
-    if (event.name == kCopyOperator && launches.empty()) return;
-    if (previous != kNoNode && container(tree_, previous) == container(tree_, op)) {
-      add_gap(tree_.event(previous), event);
-    }
-    if (launches.empty()) {
-      among_[event.name][event.shapes].push_back(event.duration_us -
-                                                 recording_us(recorded_events(tree_, op)));
-      return;
-    }
-    add_ends(op, launches);
-    add_among(event, launches);
-    add_calls(event, launches);
-  }
-
-  [[nodiscard]] Overheads result() const {
-    Overheads overheads;
-    overheads.between = spread(between_);
-    overheads.before = spreads(before_);
-    overheads.after = spreads(after_);
-    overheads.among = spreads(among_);
-    for (const auto& [name, samples] : launch_)
-      overheads.launch[name] = spread(samples);
-    overheads.launches = calls_;
-    return overheads;
-  }
-
- private:
-  void add_gap(const TraceEvent& previous, const TraceEvent& event) {
-    const double gap = event.start_us - previous.end_us();
-    if (gap > kHostEventUs && gap < kLongestGapUs) between_.push_back(gap - kHostEventUs);
-  }
-
-  void add_ends(NodeId op, const std::vector<Launch>& launches) {
-    const TraceEvent& event = tree_.event(op);
-    const TraceEvent& first = tree_.event(launches.front().node);
-    const TraceEvent& last = tree_.event(launches.back().node);
-    before_[event.name][event.shapes].push_back(first.start_us - event.start_us -
-                                                recording_us(launches.front().events_before));
-    std::size_t up_to_last = 0;
-    for (const Launch& launch : launches)
-      up_to_last += launch.events_before + 1;
-    const double events_after =
-        static_cast<double>(recorded_events(tree_, op)) - static_cast<double>(up_to_last);
-    after_[event.name][event.shapes].push_back(event.end_us() - last.end_us() -
-                                               kHostEventUs * events_after);
-  }
-
-  void add_among(const TraceEvent& event, const std::vector<Launch>& launches) {
-    Samples& samples = among_[event.name][event.shapes];
-    if (launches.size() == 1) samples.push_back(0.0);
-    for (std::size_t i = 1; i < launches.size(); ++i) {
-      samples.push_back(tree_.event(launches[i].node).start_us -
-                        tree_.event(launches[i - 1].node).end_us() -
-                        recording_us(launches[i].events_before));
-    }
-  }
-
-  void add_calls(const TraceEvent& event, const std::vector<Launch>& launches) {
-    const auto [calls, is_first] = calls_.emplace(event.name, std::vector<std::string>{});
-    for (const Launch& launch : launches) {
-      const std::string& name = tree_.event(launch.node).name;
-      if (name == kSynchronize) continue;
-      launch_[name].push_back(kLaunchUs - kHostEventUs - kGpuEventUs);
-      if (is_first) calls->second.push_back(name);
-    }
-  }
-
-  const EventTree& tree_;
-  Samples between_;
-  SamplesByShape before_;
-  SamplesByShape after_;
-  SamplesByShape among_;
-  std::map<std::string, Samples> launch_;
-  std::map<std::string, std::vector<std::string>> calls_;
+struct Collected {
+  Samples between;
+  SamplesByShape before, after, among;
+  std::map<std::string, Samples> launch;
+  std::map<std::string, std::vector<std::string>> calls;
 };
+
+void add_launches_of(const EventTree& tree, NodeId op, const std::vector<Launch>& launches,
+                     Collected& all) {
+  const TraceEvent& event = tree.event(op);
+  const TraceEvent& first = tree.event(launches.front().node);
+  const TraceEvent& last = tree.event(launches.back().node);
+  all.before[event.name][event.shapes].push_back(first.start_us - event.start_us -
+                                                 recording_us(launches.front().events_before));
+  std::size_t up_to_last = 0;
+  for (const Launch& launch : launches)
+    up_to_last += launch.events_before + 1;
+  const double events_after =
+      static_cast<double>(recorded_events(tree, op)) - static_cast<double>(up_to_last);
+  all.after[event.name][event.shapes].push_back(event.end_us() - last.end_us() -
+                                                kHostEventUs * events_after);
+
+  Samples& among = all.among[event.name][event.shapes];
+  if (launches.size() == 1) among.push_back(0.0);
+  const auto [calls, is_first] = all.calls.emplace(event.name, std::vector<std::string>{});
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const TraceEvent& call = tree.event(launches[i].node);
+    if (i > 0) {
+      among.push_back(call.start_us - tree.event(launches[i - 1].node).end_us() -
+                      recording_us(launches[i].events_before));
+    }
+    if (call.name == kSynchronize) continue;
+    all.launch[call.name].push_back(kLaunchUs - kHostEventUs - kGpuEventUs);
+    if (is_first) calls->second.push_back(call.name);
+  }
+}
+
+void add_operator(const EventTree& tree, NodeId op, NodeId previous, Collected& all) {
+  const std::vector<Launch> launches = launches_below(tree, op);
+  const TraceEvent& event = tree.event(op);
+  if (event.name == kCopyOperator && launches.empty()) return;
+  if (previous != kNoNode && container(tree, previous) == container(tree, op)) {
+    const double gap = event.start_us - tree.event(previous).end_us();
+    if (gap > kHostEventUs && gap < kLongestGapUs) all.between.push_back(gap - kHostEventUs);
+  }
+  if (!launches.empty()) return add_launches_of(tree, op, launches, all);
+  all.among[event.name][event.shapes].push_back(event.duration_us -
+                                                recording_us(recorded_events(tree, op)));
+}
 
 }  // namespace
 
 Overheads overheads(const EventTree& tree) {
-  Collector collector(tree);
+  Collected all;
   NodeId previous = kNoNode;
   for (const NodeId op : tree.operators) {
-    collector.add(op, previous);
+    add_operator(tree, op, previous, all);
     previous = op;
   }
-  return collector.result();
+  Overheads result{.between = spread(all.between),
+                   .before = spreads(all.before),
+                   .after = spreads(all.after),
+                   .among = spreads(all.among),
+                   .launch = {},
+                   .launches = std::move(all.calls)};
+  for (const auto& [name, samples] : all.launch)
+    result.launch[name] = spread(samples);
+  return result;
 }
 
 std::map<std::string, double> means(const ByShape& by_shape) {

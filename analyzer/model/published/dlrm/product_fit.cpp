@@ -2,6 +2,7 @@
 #include "base/csv.hpp"
 #include "base/median.hpp"
 #include "fit/measured_rows.hpp"
+#include "model/published/models.hpp"
 #include "read/input_error.hpp"
 
 #include <fmt/format.h>
@@ -10,40 +11,35 @@
 #include <cstddef>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace inline_prof::fit {
 namespace {
 
-constexpr model::Column size_column(std::string_view name) {
-  return {name, "", model::ColumnKind::kInteger, 1, 1e9, true, "a size of the product"};
-}
-constexpr std::array kProductColumns{
-    size_column("batch_size"),
-    size_column("M"),
-    size_column("N"),
-    size_column("K"),
-    model::Column{"machine", "", model::ColumnKind::kText, 0, 0, false, "an id"},
-    model::Column{"kernel_name", "", model::ColumnKind::kText, 0, 0, false, "of the kernel"}};
-
-constexpr std::size_t kMachine = 4;
+constexpr const char* kSizeMeaning = "a size of the product";
+constexpr std::array kProductColumns{model::size_column("batch_size", kSizeMeaning, 1e9),
+                                     model::size_column("M", kSizeMeaning, 1e9),
+                                     model::size_column("N", kSizeMeaning, 1e9),
+                                     model::size_column("K", kSizeMeaning, 1e9),
+                                     model::word_column("type", "of A"),
+                                     model::word_column("machine", "an id"),
+                                     model::word_column("kernel_name", "of the kernel")};
 
 FitResult fit_products(const FitRequest& request) {
   const MeasuredRows rows(request, kProductColumns);
-  std::map<std::array<double, 4>, std::pair<std::vector<double>, std::string>> shapes;
-  for (const MeasuredRow& row : rows) {
-    auto& [times, kernel] =
-        shapes[{row.numbers[0], row.numbers[1], row.numbers[2], row.numbers[3]}];
-    times.push_back(row.time_us);
-    // A row without a name would be left out of the table.
-    kernel = row.texts.empty() || row.texts.back().empty() ? "unknown" : row.texts.back();
-  }
   // A table that names its machine is refused on another.
   std::string machine = request.machine ? request.machine->id : std::string();
+  std::map<std::pair<std::string, std::array<double, 4>>,
+           std::pair<std::vector<double>, std::string>>
+      shapes;
   for (const MeasuredRow& row : rows) {
-    const std::string& own = row.texts[kMachine];
+    const std::string &type = row.texts[4], &own = row.texts[5], &name = row.texts[6];
+    auto& [times, kernel] =
+        shapes[{type.empty() ? "f32" : type,
+                {row.numbers[0], row.numbers[1], row.numbers[2], row.numbers[3]}}];
+    times.push_back(row.time_us);
+    kernel = name.empty() ? "unknown" : name;  // a row without a name is left out of the table
     if (machine.empty()) machine = own;
     if (!own.empty() && own != machine) {
       throw read::InputError(
@@ -51,11 +47,12 @@ FitResult fit_products(const FitRequest& request) {
     }
   }
   FitResult result;
-  result.file_text = "batch_size,M,N,K,kernel_runtime,kernel_name,machine\n";
-  for (auto& [shape, measured] : shapes) {
-    result.file_text += fmt::format("{},{},{},{},{},{},{}\n", shape[0], shape[1], shape[2],
+  result.file_text = "batch_size,M,N,K,kernel_runtime,kernel_name,machine,type\n";
+  for (auto& [key, measured] : shapes) {
+    const auto& [type, shape] = key;
+    result.file_text += fmt::format("{},{},{},{},{},{},{},{}\n", shape[0], shape[1], shape[2],
                                     shape[3], base::median(std::move(measured.first)),
-                                    base::csv_cell(measured.second), machine);
+                                    base::csv_cell(measured.second), machine, type);
   }
   result.summary = fmt::format("{} shapes of {} measured products\n", shapes.size(), rows.size());
   return result;

@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <memory>
-#include <numeric>
-#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -54,131 +52,95 @@ Weights weights(const Limits& limits, int64_t size) {
   return {(value - low) / (high - low), (high - value) / (high - low)};
 }
 
-}  // namespace
-
 // One of the measured products around a shape, as it is found size by size.
-struct ProductTable::Corner {
+struct Corner {
   std::array<Limits, kSizes> limits{};
   bool is_zero = false;  // stands for a product of size 0: contributes nothing
   bool is_peak = false;  // stands for an endless one: reaches the peaks
 };
 
-ProductTable::ProductTable(std::vector<MeasuredProduct> rows) : rows_(std::move(rows)) {
-  for (std::size_t size = 0; size < kSizes; ++size) {
-    for (const MeasuredProduct& row : rows_)
-      values_[size].push_back(row.shape[size]);
-    std::sort(values_[size].begin(), values_[size].end());
-    values_[size].erase(std::unique(values_[size].begin(), values_[size].end()),
-                        values_[size].end());
-  }
-  for (std::size_t mask = 0; mask < indices_.size(); ++mask) {
-    Index& index = indices_[mask];
-    std::iota(index.order.begin(), index.order.end(), std::size_t{0});
-    std::stable_partition(index.order.begin(), index.order.end(),
-                          [&](std::size_t size) { return (mask >> size & 1U) != 0; });
-    index.rows.resize(rows_.size());
-    std::iota(index.rows.begin(), index.rows.end(), std::uint32_t{0});
-    std::stable_sort(index.rows.begin(), index.rows.end(),
-                     [&](std::uint32_t left, std::uint32_t right) {
-                       for (const std::size_t size : index.order) {
-                         if (value(left, size) != value(right, size)) {
-                           return value(left, size) < value(right, size);
-                         }
-                       }
-                       return false;
-                     });
-  }
+using Rows = std::vector<const MeasuredProduct*>;
+
+Rows with_size(const Rows& rows, std::size_t size, int64_t value) {
+  Rows kept;
+  std::ranges::copy_if(rows, std::back_inserter(kept),
+                       [&](const MeasuredProduct* row) { return row->shape[size] == value; });
+  return kept;
 }
 
-ProductTable::Range ProductTable::equal(Range range, std::size_t size, int64_t wanted) const {
-  const auto first =
-      std::lower_bound(range.begin(), range.end(), wanted,
-                       [&](std::uint32_t row, int64_t bound) { return value(row, size) < bound; });
-  const auto last =
-      std::upper_bound(first, range.end(), wanted,
-                       [&](int64_t bound, std::uint32_t row) { return bound < value(row, size); });
-  return {first, last};
-}
+struct Interpolation {
+  const ProductShape& shape;
+  const ProductPeaks& peaks;
+  std::vector<std::size_t> unknown = {};  // sizes that stand in no row of the table
+  ProductPrediction result = {};
 
-void ProductTable::add_corner(const Index& index, std::uint32_t row, const ProductShape& shape,
-                              const Corner& corner, const ProductPeaks& peaks,
-                              ProductPrediction& result) const {
-  ++result.corners;
-  if (corner.is_zero) return;
-  const MeasuredProduct& product = rows_[row];
-  const ProductPeaks reached =
-      corner.is_peak ? peaks
-                     : ProductPeaks{operations_of(product.shape) / product.time_us / 1000.0,
-                                    bytes_of(product.shape) / product.time_us / 1000.0};
-  for (std::size_t depth = kSizes - result.unmatched; depth < kSizes; ++depth) {
-    const std::size_t size = index.order[depth];
-    const Limits& limits = corner.limits[size];
-    const Weights both = weights(limits, shape[size]);
-    const bool is_low = product.shape[size] == limits.low && !corner.is_peak;
-    const double weight = (is_low ? both.low : both.high) / static_cast<double>(result.unmatched);
-    result.effective.gflops += weight * reached.gflops;
-    result.effective.gb_per_s += weight * reached.gb_per_s;
+  void add_corner(const MeasuredProduct& product, const Corner& corner) {
+    ++result.corners;
+    if (corner.is_zero) return;
+    const ProductPeaks reached =
+        corner.is_peak ? peaks
+                       : ProductPeaks{operations_of(product.shape) / product.time_us / 1000.0,
+                                      bytes_of(product.shape) / product.time_us / 1000.0};
+    for (const std::size_t size : unknown) {
+      const Limits& limits = corner.limits[size];
+      const Weights both = weights(limits, shape[size]);
+      const bool is_low = product.shape[size] == limits.low && !corner.is_peak;
+      const double weight = (is_low ? both.low : both.high) / static_cast<double>(unknown.size());
+      result.effective.gflops += weight * reached.gflops;
+      result.effective.gb_per_s += weight * reached.gb_per_s;
+    }
   }
-}
 
-void ProductTable::add_corners(const Index& index, std::size_t depth, Range range,
-                               const ProductShape& shape, const Corner& corner,
-                               const ProductPeaks& peaks, ProductPrediction& result) const {
-  if (depth == kSizes) return add_corner(index, range.front(), shape, corner, peaks, result);
-  const std::size_t size = index.order[depth];
-  const int64_t smallest = value(range.front(), size);
-  const int64_t largest = value(range.back(), size);
-  Corner less = corner;
-  Corner more = corner;
-  Limits limits;
-  if (shape[size] < smallest) {
-    limits.high = smallest;
-    less.is_zero = true;
-  } else if (shape[size] > largest) {
-    limits.low = largest;
-    more.is_peak = true;
-  } else {
-    const auto above = std::upper_bound(
-        range.begin(), range.end(), shape[size],
-        [&](int64_t bound, std::uint32_t row) { return bound < value(row, size); });
-    limits = {value(*(above - 1), size), value(*above, size)};
+  void add_corners(const Rows& rows, std::size_t depth, const Corner& corner) {
+    if (depth == unknown.size()) return add_corner(*rows.front(), corner);
+    const std::size_t size = unknown[depth];
+    Corner less = corner, more = corner;
+    Limits limits;
+    for (const MeasuredProduct* row : rows) {
+      const int64_t value = row->shape[size];
+      if (value < shape[size]) limits.low = std::max(limits.low, value);
+      if (value > shape[size] && (limits.high == -1 || value < limits.high)) limits.high = value;
+    }
+    less.is_zero = less.is_zero || limits.low == -1;
+    more.is_peak = more.is_peak || limits.high == -1;
+    less.limits[size] = more.limits[size] = limits;
+    add_corners(with_size(rows, size, limits.low == -1 ? limits.high : limits.low), depth + 1,
+                less);
+    add_corners(with_size(rows, size, limits.high == -1 ? limits.low : limits.high), depth + 1,
+                more);
   }
-  less.limits[size] = limits;
-  more.limits[size] = limits;
-  const int64_t low = limits.low == -1 ? limits.high : limits.low;
-  const int64_t high = limits.high == -1 ? limits.low : limits.high;
-  add_corners(index, depth + 1, equal(range, size, low), shape, less, peaks, result);
-  add_corners(index, depth + 1, equal(range, size, high), shape, more, peaks, result);
-}
+};
+
+}  // namespace
 
 ProductPrediction ProductTable::predict(const ProductShape& shape,
                                         const ProductPeaks& peaks) const {
-  ProductPrediction result;
-  std::size_t mask = 0;
+  Rows rows;
+  for (const MeasuredProduct& row : rows_)
+    rows.push_back(&row);
+  Interpolation interpolation{.shape = shape, .peaks = peaks};
+  const Rows all = rows;
   for (std::size_t size = 0; size < kSizes; ++size) {
-    if (std::binary_search(values_[size].begin(), values_[size].end(), shape[size])) {
-      mask |= std::size_t{1} << size;
+    const auto has_size = [&](const auto* row) { return row->shape[size] == shape[size]; };
+    if (std::ranges::any_of(all, has_size)) {
+      rows = with_size(rows, size, shape[size]);
     } else {
-      ++result.unmatched;
+      interpolation.unknown.push_back(size);
     }
   }
-  const Index& index = indices_[mask];
-  Range range(index.rows);
-  for (std::size_t depth = 0; depth < kSizes - result.unmatched; ++depth) {
-    range = equal(range, index.order[depth], shape[index.order[depth]]);
-  }
-  if (range.empty()) {
+  ProductPrediction& result = interpolation.result;
+  result.unmatched = interpolation.unknown.size();
+  if (rows.empty()) {
     // The original divides by the number of corners, or asks for the smallest size of no rows.
     result.error = result.unmatched == 0 ? kDivisionByZero : kNoElement;
     return result;
   }
   if (result.unmatched == 0) {
     result.is_measured = true;
-    result.time_us = rows_[range.front()].time_us;
+    result.time_us = rows.front()->time_us;
     return result;
   }
-
-  add_corners(index, kSizes - result.unmatched, range, shape, Corner{}, peaks, result);
+  interpolation.add_corners(rows, 0, Corner{});
   const double halves = static_cast<double>(std::size_t{1} << (result.unmatched - 1));
   result.effective.gflops /= halves;
   result.effective.gb_per_s /= halves;
@@ -195,16 +157,15 @@ namespace {
 
 constexpr double kMostSize = 1e6;  // the product of four of them is below the largest double
 constexpr const char* kPrefixSetting = "kernel_prefix";
+constexpr const char* kUsualType = "f32";
 
-constexpr Column size_column(std::string_view name, std::string_view meaning) {
-  return {name, "", ColumnKind::kInteger, 1, kMostSize, true, meaning};
-}
-
-constexpr Column kBatch = size_column("batch_size", "products of one call");
-constexpr Column kM = size_column("M", "rows of A and C");
-constexpr Column kN = size_column("N", "columns of B and C");
-constexpr Column kK = size_column("K", "columns of A, rows of B");
-constexpr std::array kProductInputs{columns::kDram, columns::kThroughput, kBatch, kM, kN, kK};
+constexpr Column kBatch = size_column("batch_size", "products of one call", kMostSize);
+constexpr Column kM = size_column("M", "rows of A and C", kMostSize);
+constexpr Column kN = size_column("N", "columns of B and C", kMostSize);
+constexpr Column kK = size_column("K", "columns of A, rows of B", kMostSize);
+constexpr Column kType = word_column("type", "of A; f32 if absent");
+constexpr std::array kProductInputs{columns::kDram, columns::kThroughput, kBatch, kM, kN, kK,
+                                    kType};
 
 constexpr std::array<std::string_view, 7> kParts{"n_unmatched",    "n_corners",  "effective_gflops",
                                                  "effective_gbps", "flop_count", "dram_bytes",
@@ -212,42 +173,39 @@ constexpr std::array<std::string_view, 7> kParts{"n_unmatched",    "n_corners", 
 
 // The measured table.  A row may have empty cells, and then counts for nothing.
 constexpr std::array kTableInputs{
-    columns::optional(kBatch),
-    columns::optional(kM),
-    columns::optional(kN),
-    columns::optional(kK),
+    optional(kBatch),
+    optional(kM),
+    optional(kN),
+    optional(kK),
     Column{"kernel_runtime", "us", ColumnKind::kNumber, 1e-3, 1e9, false, "time of the kernel"},
-    Column{"kernel_name", "", ColumnKind::kText, 0, 0, false, "name of the kernel"}};
+    word_column("kernel_name", "name of the kernel"),
+    kType};
+constexpr std::size_t kNeeded = 6;  // of them
 
-// Both tables have the four sizes side by side; `batch` is the place of the first one.
-ProductShape shape_at(const Row& row, std::size_t batch) {
-  return {row.whole(batch), row.whole(batch + 1), row.whole(batch + 2), row.whole(batch + 3)};
+ProductShape shape_of(const NamedRow& row) {
+  return {row.whole("batch_size"), row.whole("M"), row.whole("N"), row.whole("K")};
 }
 
-class Fc : public Model {
- public:
-  explicit Fc(ProductFile file)
-      : table_(std::move(file.rows)), warnings_(std::move(file.warnings)) {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kProductInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-  [[nodiscard]] std::vector<std::string> warnings() const override { return warnings_; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const ProductPrediction result = predict_product(row);
-    if (!result.error.empty()) {
-      return RowPrediction::none(result.error,
-                                 result.error == kNoElement
-                                     ? "no measured product has those sizes that the table knows"
-                                     : "the table knows each size, but no product of all of them");
-    }
-    if (result.is_measured) {
-      RowPrediction prediction = with_time(result.time_us, "");
-      prediction.parts = {0.0, Part(), Part(), Part(), Part(), Part(), 1.0};
-      return prediction;
-    }
-    RowPrediction prediction = with_time(result.time_us, result.by_memory ? "memory" : "compute");
-    if (!prediction.time_us) return prediction;
+RowPrediction predict_product(const ProductFile& file, const NamedRow& row) {
+  const std::string type = row.has("type") ? row.text("type") : kUsualType;
+  const auto table = file.tables.find(type);
+  if (table == file.tables.end())
+    return RowPrediction::none("", fmt::format("the table has no products of {}", type));
+  const ProductPrediction result =
+      table->second.predict(shape_of(row), {.gflops = row.number("peak_throughput_gflops"),
+                                            .gb_per_s = row.number("peak_dram_bw_gbps")});
+  if (!result.error.empty()) {
+    return RowPrediction::none(result.error,
+                               result.error == kNoElement
+                                   ? "no measured product has those sizes that the table knows"
+                                   : "the table knows each size, but no product of all of them");
+  }
+  RowPrediction prediction = with_time(result.time_us, result.is_measured ? ""
+                                                       : result.by_memory ? "memory"
+                                                                          : "compute");
+  if (result.is_measured) {
+    prediction.parts = {0.0, Part(), Part(), Part(), Part(), Part(), 1.0};
+  } else if (prediction.time_us) {
     prediction.parts = {static_cast<double>(result.unmatched),
                         static_cast<double>(result.corners),
                         result.effective.gflops,
@@ -255,22 +213,9 @@ class Fc : public Model {
                         result.operations,
                         result.bytes,
                         0.0};
-    return prediction;
   }
-
- private:
-  [[nodiscard]] ProductPrediction predict_product(const Row& row) const {
-    constexpr auto at = [](std::string_view name) consteval {
-      return place_of(kProductInputs, name);
-    };
-    return table_.predict(shape_at(row, at("batch_size")),
-                          {.gflops = row.number(at("peak_throughput_gflops")),
-                           .gb_per_s = row.number(at("peak_dram_bw_gbps"))});
-  }
-
-  ProductTable table_;
-  std::vector<std::string> warnings_;
-};
+  return prediction;
+}
 
 OperationInputs fc_inputs(const Operation& operation) {
   OperationInputs inputs;
@@ -279,8 +224,11 @@ OperationInputs fc_inputs(const Operation& operation) {
   inputs.add_size("M", op, "m");
   inputs.add_size("N", op, "n");
   inputs.add_size("K", op, "k");
-  add_machine(inputs, operation.machine);
-  if (op.get<std::string>("a_type") != "f32") inputs.reason = "the table is of products in f32";
+  std::string type = op.get<std::string>("a_type").value_or(kUsualType);
+  // Tensor cores on parts of a single-precision number: another rate.
+  if (type == kUsualType && op.get<std::string>("compute_type") == "tf32") type = "tf32";
+  add_machine(inputs, operation.machine, type);
+  inputs.values.emplace_back("type", std::move(type));
   return inputs;
 }
 
@@ -288,38 +236,39 @@ OperationInputs fc_inputs(const Operation& operation) {
 
 ProductFile read_product_file(const std::filesystem::path& path, const std::string& kernel_prefix) {
   const read::Table table = read::read_table(path);
-  for (const Column& column : kTableInputs)
+  for (const Column& column : std::span(kTableInputs).first(kNeeded))
     static_cast<void>(table.require(column.name));
   RowReader reader(table, kTableInputs);
-  constexpr auto at = [](std::string_view name) consteval {
-    return place_of(kTableInputs, name);
-  };
-
   ProductFile file;
-  std::map<ProductShape, std::size_t> lines;
+  std::map<std::string, std::vector<MeasuredProduct>> by_type;
+  std::map<std::pair<std::string, ProductShape>, std::size_t> lines;
   std::size_t incomplete = 0;
   std::vector<std::string> repeated;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const Row row = reader.read(i);
-    const std::string& kernel = row.text(at("kernel_name"));
+    const Row cells = reader.read(i);
+    const NamedRow row(cells, kTableInputs);
+    const std::string& kernel = row.text("kernel_name");
     if (kernel.empty() || !kernel.starts_with(kernel_prefix)) continue;
     bool is_complete = true;
-    for (std::size_t input = 0; input < kTableInputs.size(); ++input)
-      is_complete = is_complete && row.has(input);
+    for (std::size_t input = 0; input < kNeeded; ++input)
+      is_complete = is_complete && cells.has(input);
     if (!is_complete) {
       ++incomplete;
       continue;
     }
-    const ProductShape shape = shape_at(row, at("batch_size"));
-    const auto [place, is_new] = lines.emplace(shape, table.line(i));
+    const ProductShape shape = shape_of(row);
+    const std::string type = row.has("type") ? row.text("type") : kUsualType;
+    const auto [place, is_new] = lines.emplace(std::pair(type, shape), table.line(i));
     if (!is_new)
       repeated.push_back(fmt::format("line {} as line {}", table.line(i), place->second));
-    file.rows.push_back({shape, row.number(at("kernel_runtime"))});
+    by_type[type].push_back({shape, row.number("kernel_runtime")});
   }
-  if (file.rows.empty()) {
+  if (by_type.empty()) {
     throw read::InputError(
         fmt::format("{}: no complete row of a kernel {}*", table.label(), kernel_prefix));
   }
+  for (auto& [type, rows] : by_type)
+    file.tables.emplace(type, ProductTable(std::move(rows)));
   if (incomplete > 0) {
     file.warnings.push_back(
         fmt::format("{}: rows with empty cells, left out: {}", table.label(), incomplete));
@@ -333,19 +282,24 @@ ProductFile read_product_file(const std::filesystem::path& path, const std::stri
 }
 
 ModelEntry fc_entry() {
-  return {.name = "fc",
-          .summary = "matrix product of DLRM (2021): between the measured ones of a table",
-          .editions = {Edition::kPublished},
-          .inputs = kProductInputs,
-          .params = Need::kRequired,
-          .params_meaning = "CSV with batch_size, M, N, K, kernel_runtime (us), kernel_name",
-          .settings = {{kPrefixSetting, "", "use only rows whose kernel_name starts so"}},
-          .make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
-            return std::make_unique<Fc>(
+  return {
+      .name = "fc",
+      .summary = "matrix product of DLRM (2021): between the measured ones of a table",
+      .editions = {Edition::kPublished},
+      .inputs = kProductInputs,
+      .params = Need::kRequired,
+      .params_meaning = "CSV with batch_size, M, N, K, kernel_runtime (us), kernel_name",
+      .settings = {{kPrefixSetting, "", "use only rows whose kernel_name starts so"}},
+      .make =
+          [](const ModelOptions& options) {
+            auto file = std::make_shared<const ProductFile>(
                 read_product_file(options.params, setting(options, kPrefixSetting, "")));
+            return as_model({kProductInputs, kParts,
+                             [file](const NamedRow& row) { return predict_product(*file, row); },
+                             file->warnings});
           },
-          .operations = {OpKind::kGemm},
-          .inputs_of = fc_inputs};
+      .operations = {OpKind::kGemm},
+      .inputs_of = fc_inputs};
 }
 
 }  // namespace inline_prof::model

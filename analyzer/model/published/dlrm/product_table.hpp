@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
@@ -42,42 +43,20 @@ struct ProductPrediction {
 class ProductTable {
  public:
   // The first of several rows of one shape counts.
-  explicit ProductTable(std::vector<MeasuredProduct> rows);
+  explicit ProductTable(std::vector<MeasuredProduct> rows) : rows_(std::move(rows)) {}
 
   [[nodiscard]] ProductPrediction predict(const ProductShape& shape,
                                           const ProductPeaks& peaks) const;
 
  private:
-  // Row numbers.  A range of an Index holds the rows that agree in the sizes before `depth`.
-  using Range = std::span<const std::uint32_t>;
-  // All rows, sorted by the sizes in `order`, then by place in the file.
-  struct Index {
-    std::array<std::size_t, 4> order{};
-    std::vector<std::uint32_t> rows;
-  };
-  struct Corner;
-
-  [[nodiscard]] std::int64_t value(std::uint32_t row, std::size_t size) const {
-    return rows_[row].shape[size];
-  }
-  [[nodiscard]] Range equal(Range range, std::size_t size, std::int64_t value) const;
-  void add_corners(const Index& index, std::size_t depth, Range range, const ProductShape& shape,
-                   const Corner& corner, const ProductPeaks& peaks,
-                   ProductPrediction& result) const;
-  void add_corner(const Index& index, std::uint32_t row, const ProductShape& shape,
-                  const Corner& corner, const ProductPeaks& peaks, ProductPrediction& result) const;
-
   std::vector<MeasuredProduct> rows_;
-  std::array<std::vector<std::int64_t>, 4> values_;  // of each size, sorted, each once
-  // By which sizes of a shape stand in the table (bit i for size i): those first, then the others,
-  // both in the order b, m, n, k.
-  std::array<Index, 16> indices_;
 };
 
 // Measured products as a microbenchmark of cuBLAS prints them: batch_size, M, N, K,
-// kernel_runtime (us), kernel_name.
+// kernel_runtime (us), kernel_name; ours say the type of A, too.
 struct ProductFile {
-  std::vector<MeasuredProduct> rows;
+  // By the type of A: f32 where the table does not say.
+  std::map<std::string, ProductTable, std::less<>> tables;
   std::vector<std::string> warnings;  // what was left out, a sentence each
 };
 

@@ -1,5 +1,5 @@
-// torchao's roofline of one linear layer: what a GPU can do, the products of a layer, and the casts
-// that bring its tensors from bf16 into a lower precision.
+// torchao's roofline of single kernels: what a GPU can do, products, and casts from bf16 into a
+// lower precision.
 //
 // Source: torchao, torchao/testing/training/roofline_utils.py: pytorch/ao at fe5bf73a6 (2025-03-27)
 // is the edition `original`, 36027d82d (2026-08-21) the edition `main`.
@@ -8,8 +8,6 @@
 #include "model/model.hpp"
 #include "model/units.hpp"
 
-#include <array>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +38,10 @@ struct Refusal {
   std::string reason;
 };
 
-// Returns the GPUs that an edition knows, by name.  The edition `original` looks for the exact
-// name; `main` also takes the first name that `name` begins with ("NVIDIA H100 80GB HBM3").  Null:
-// none.
+// Returns the GPUs that an edition knows.
 [[nodiscard]] std::vector<const Gpu*> known_gpus(ConstantSet constants);
+// The edition `original` looks for the exact name; `main` also takes the first name that `name`
+// begins with ("NVIDIA H100 80GB HBM3").  Null: none.
 [[nodiscard]] const Gpu* find_gpu(std::string_view name, ConstantSet constants);
 // As find_gpu.  Throws Refusal where the edition knows no such GPU, or too little of it.
 [[nodiscard]] const Gpu& look_up_gpu(std::string_view name, Precision precision,
@@ -62,7 +60,6 @@ struct Gemm {
 };
 
 struct GemmTime {
-  Gemm gemm;
   Bytes traffic;
   Seconds compute;
   Seconds memory;
@@ -80,58 +77,13 @@ struct GemmTime {
 // Throws std::invalid_argument if the GPU has no peak for the precision, or no fractions.
 [[nodiscard]] GemmTime time_gemm(const Gpu& gpu, const Gemm& gemm);
 
-// One pass over a tensor: bytes_per_element * elements + extra_bytes, read and written together.
-// A pass of 0 bytes still costs a launch: 2 us.
+// One pass over a tensor, which reads and writes so much.  A pass of 0 bytes still costs a launch.
 struct CastKernel {
-  double bytes_per_element = 0.0;
-  double elements = 0.0;
-  double extra_bytes = 0.0;  // scales
+  Bytes traffic;
   Seconds time;
-
-  [[nodiscard]] Bytes traffic() const { return {bytes_per_element * elements + extra_bytes}; }
 };
 [[nodiscard]] CastKernel cast_kernel(const Gpu& gpu, double bytes_per_element, double elements,
                                      double extra_bytes = 0.0);
-
-struct NamedCast {
-  std::string_view tensor;
-  std::vector<CastKernel> kernels;
-};
-
-// The passes of one recipe over one kind of tensor, in bytes per element.  Scales are not counted.
-struct CastRule {
-  std::span<const double> passes;
-  double fused_first_pass = 0.0;  // where the operation before has read the tensor already
-};
-
-// How one recipe trains: a name of the column float8_recipe or mx_recipe.
-struct TrainingRecipe {
-  std::string_view name;
-  bool is_mx = false;
-  bool is_in_original = true, is_in_main = true;  // the editions that know it
-  Precision precision = Precision::kFp8;
-  CastRule activation;  // input and grad_output
-  CastRule weight;
-};
-// The recipe whose third product stays in bf16.
-inline constexpr std::string_view kGradWeightInBf16 = "rowwise_with_gw_hp";
-
-// The recipes of a row.  Each may be null; both are, for all in bf16.
-struct TrainingChoice {
-  const TrainingRecipe* float8 = nullptr;
-  const TrainingRecipe* mx = nullptr;
-
-  // A float8 recipe goes before an mx one, as in torchao.
-  [[nodiscard]] const TrainingRecipe* first() const { return float8 != nullptr ? float8 : mx; }
-};
-
-// Looks the two names up; an empty one is none.  Throws Refusal.
-[[nodiscard]] TrainingChoice choose_training(std::string_view float8, std::string_view mx,
-                                             ConstantSet constants);
-
-// Returns the kernels of casting a tensor of this many elements.
-[[nodiscard]] std::vector<CastKernel> training_cast(const Gpu& gpu, const CastRule& rule,
-                                                    double elements, bool fused);
 
 // input[m,k] * weight[k,n].
 struct LinearShape {
@@ -140,40 +92,10 @@ struct LinearShape {
   double n = 0.0;
 };
 
-// Returns the block of elements that shares a scale under a recipe of this name: 32 for mx..., 16
-// for nv..., 0 for others.
-[[nodiscard]] int scale_block(std::string_view recipe);
-
-// Returns the product of the forward pass and the two of the backward pass: output, grad_input,
-// grad_weight; the last one in a precision of its own.
-[[nodiscard]] std::vector<GemmTime> training_products(const Gpu& gpu, const LinearShape& shape,
-                                                      Precision precision, int scale_block,
-                                                      Precision grad_weight);
-// Returns the casts of input, weight and grad_output; `fused`: the operation before has read input
-// and grad_output already.
-[[nodiscard]] std::vector<NamedCast> training_casts(const Gpu& gpu, const LinearShape& shape,
-                                                    const TrainingRecipe& recipe, bool fused);
-
 // "blockwise_128", in edition main only: scales for 1 x 128 of activations, 128 x 128 of weights.
-inline constexpr std::string_view kBlockwise = "blockwise_128";
-[[nodiscard]] std::vector<GemmTime> blockwise_products(const Gpu& gpu, const LinearShape& shape);
-[[nodiscard]] std::vector<NamedCast> blockwise_casts(const Gpu& gpu, const LinearShape& shape,
-                                                     bool fused);
-
-// Inference, in edition main only: the weight is quantised beforehand, the input on the way.
-// Throws Refusal where torchao has no such recipe.
-[[nodiscard]] Precision inference_precision(std::string_view recipe);
-[[nodiscard]] std::vector<CastKernel> inference_cast(const Gpu& gpu, const LinearShape& shape,
-                                                     std::string_view recipe);
-
-[[nodiscard]] Seconds total(std::span<const GemmTime> products);
-[[nodiscard]] Seconds total(std::span<const CastKernel> kernels);
-[[nodiscard]] Seconds total(std::span<const NamedCast> casts);
-
-// Returns the formulas with their numbers, without an end of line.
-[[nodiscard]] std::string explain(const GemmTime& time, const Gpu& gpu);
-[[nodiscard]] std::string explain(const CastKernel& kernel, const Gpu& gpu);
-// "NVIDIA H100: bf16 989, fp8 1979 TFLOP/s ...", the line above all explanations.
-[[nodiscard]] std::string describe(const Gpu& gpu);
+// Input, weight, weight transposed, grad_output, grad_output transposed, input transposed; `fused`:
+// the operations before have read input and grad_output already.
+[[nodiscard]] std::vector<CastKernel> blockwise_casts(const Gpu& gpu, const LinearShape& shape,
+                                                      bool fused);
 
 }  // namespace inline_prof::model::float8

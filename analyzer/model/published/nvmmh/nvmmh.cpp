@@ -2,6 +2,7 @@
 #include "model/published/nvmmh/answering_process.hpp"
 #include "model/row_reader.hpp"
 #include "nvmmh_estimates.hpp"
+#include "read/text_lines.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -9,9 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -33,28 +32,23 @@ constexpr double kMost = 1 << 24;  // larger ones are bytes, not elements
 // To load Python and the package on a busy machine takes seconds, an estimate far less.
 constexpr std::chrono::seconds kPatience{60};
 
-constexpr std::array<Column, 10> kInputs{{
-    {"m", "", ColumnKind::kInteger, 1, kMost, true, "rows of C"},
-    {"n", "", ColumnKind::kInteger, 1, kMost, true, "columns of C"},
-    {"k", "", ColumnKind::kInteger, 1, kMost, true, "columns of A, rows of B"},
-    {"batch", "", ColumnKind::kInteger, 1, kMost, false, "products in one call; 1 if absent"},
-    {"a_type", "", ColumnKind::kText, 0, 0, true, "type of A, e.g. bf16"},
-    {"b_type", "", ColumnKind::kText, 0, 0, false, "type of B; that of A if absent"},
-    {"c_type", "", ColumnKind::kText, 0, 0, false,
-     "type of C; if absent that of A, bf16 for 8 bits"},
-    {"compute_type", "", ColumnKind::kText, 0, 0, false, "f32 if absent, for f64 f64"},
-    {"trans_a", "", ColumnKind::kFlag, 0, 1, false, "whether A is stored by columns"},
-    {"trans_b", "", ColumnKind::kFlag, 0, 1, false, "whether B is stored by columns"},
-}};
+constexpr std::array kInputs{
+    size_column("m", "rows of C", kMost),
+    size_column("n", "columns of C", kMost),
+    size_column("k", "columns of A, rows of B", kMost),
+    optional(size_column("batch", "products in one call; 1 if absent", kMost)),
+    word_column("a_type", "type of A, e.g. bf16", true),
+    word_column("b_type", "type of B; that of A if absent"),
+    word_column("c_type", "type of C; if absent that of A, bf16 for 8 bits"),
+    word_column("compute_type", "f32 if absent, for f64 f64"),
+    flag_column("trans_a", "whether A is stored by columns"),
+    flag_column("trans_b", "whether B is stored by columns"),
+};
 
 constexpr std::array<Setting, 2> kSettings{{
     {"python", "", "Python that has the package; else that beside this program, else python3"},
     {"target", "generic", "whose kernels: generic, cutlass, cutlass3, triton or nvfuser"},
 }};
-
-consteval std::size_t at(std::string_view name) {
-  return place_of(kInputs, name);
-}
 
 bool is_true(const read::Op& op, std::string_view name) {
   return op.get<bool>(name).value_or(op.get<std::int64_t>(name).value_or(0) != 0);
@@ -102,21 +96,22 @@ class NvmmhModel : public Model {
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
 
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const auto text_or = [&](std::size_t input, std::string_view otherwise) {
-      return row.has(input) ? std::string_view(row.text(input)) : otherwise;
+  [[nodiscard]] RowPrediction predict(const Row& cells) const override {
+    const NamedRow row(cells, kInputs);
+    const auto text_or = [&](std::string_view name, std::string_view otherwise) {
+      return row.has(name) ? std::string_view(row.text(name)) : otherwise;
     };
-    const std::string_view a_type = row.text(at("a_type"));
-    const std::array types{a_type, text_or(at("b_type"), a_type),
-                           text_or(at("c_type"), a_type.starts_with("f8") ? "bf16" : a_type),
-                           text_or(at("compute_type"), a_type == "f64" ? "f64" : "f32")};
+    const std::string_view a_type = row.text("a_type");
+    const std::array types{a_type, text_or("b_type", a_type),
+                           text_or("c_type", a_type.starts_with("f8") ? "bf16" : a_type),
+                           text_or("compute_type", a_type == "f64" ? "f64" : "f32")};
     for (const std::string_view type : types) {
       if (!is_word(type)) return RowPrediction::none("", fmt::format("unknown type {}", type));
     }
-    return estimate(fmt::format("{:.0f} {:.0f} {:.0f} {:.0f} {}{} {}", row.number(at("m")),
-                                row.number(at("n")), row.number(at("k")),
-                                row.number_or(at("batch"), 1), row.flag(at("trans_a")) ? 'T' : 'N',
-                                row.flag(at("trans_b")) ? 'T' : 'N', fmt::join(types, " ")));
+    return estimate(fmt::format("{:.0f} {:.0f} {:.0f} {:.0f} {}{} {}", row.number("m"),
+                                row.number("n"), row.number("k"), row.number("batch", 1),
+                                row.flag("trans_a") ? 'T' : 'N', row.flag("trans_b") ? 'T' : 'N',
+                                fmt::join(types, " ")));
   }
 
   [[nodiscard]] std::optional<Prediction> predict_operation(
@@ -157,17 +152,14 @@ class NvmmhModel : public Model {
     if (!answer) return RowPrediction::none("", fmt::format("{} {}", name_, process_->complaint()));
     constexpr std::string_view none = "none ", time = "time ";
     if (answer->starts_with(none)) return RowPrediction::none("", answer->substr(none.size()));
-    double seconds = 0;
-    const char* end = answer->data() + answer->size();
-    if (!answer->starts_with(time) ||
-        std::from_chars(answer->data() + time.size(), end, seconds).ptr != end ||
-        !std::isfinite(seconds) || !(seconds > 0)) {
+    const auto seconds = answer->starts_with(time)
+                             ? read::number_of(std::string_view(*answer).substr(time.size()))
+                             : std::nullopt;
+    if (!seconds || !(*seconds > 0)) {
       return RowPrediction::none(
           "", fmt::format("expected a time above 0 of {}, found {}", name_, *answer));
     }
-    RowPrediction prediction;
-    prediction.time_us = seconds * 1e6;
-    return prediction;
+    return with_time(*seconds * 1e6, "");
   }
 
   std::unique_ptr<AnsweringProcess> process_;

@@ -28,22 +28,16 @@ struct Errors {
   double rmspe_percent = 0.0;  // 100 sqrt(mean((p/t - 1)^2)); 0 where there are no rows
   double rmse_ms = 0.0;
 };
-// `type`: of the rows that are predicted to be of it; empty: of all.
+// Leaves out what was measured as 0: a relative error needs something to relate to.  `type`: of the
+// rows that are predicted to be of it; empty: of all.
 [[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows,
                                std::optional<KernelType> type = std::nullopt);
 
 // Test set I, a variant: the main kernel alone, with the measured count of blocks and without the
 // kernels beside it; the variant is not guessed.
 // Throws std::invalid_argument if the parameters lack what the variant needs.
-struct VariantTest {
-  std::vector<JudgedTime> rows;
-  std::size_t wrong_types = 0;  // against the type that the measured utilisations give
-  Errors instructions;          // of I, R and D; the unit of rmse_ms is theirs
-  Errors reads;
-  Errors writes;
-};
-[[nodiscard]] VariantTest test_variant(const Predictor& predictor, std::size_t variant,
-                                       std::span<const read::SeerSample> samples);
+[[nodiscard]] std::vector<JudgedTime> test_variant(const Predictor& predictor, std::size_t variant,
+                                                   std::span<const read::SeerSample> samples);
 
 // Judges test set I of the algorithms 4 and 5, and test set II with no algorithm given: the whole
 // time of the one, or of the fastest.  Rows without a prediction are left out.
@@ -71,13 +65,12 @@ struct PickErrors {
 // ".csv", and ".train" or ".test".
 [[nodiscard]] std::string model_of_file(const std::filesystem::path& file);
 
-// Returns the algorithm in the name of a file: 4 for "seer_algo4.csv".
-[[nodiscard]] std::optional<Algorithm> algorithm_of_file(const std::filesystem::path& file);
-
 // Without a machine, SEER's own, a Titan Xp.  The published program knows that and the Titan V:
 // throws std::invalid_argument for others in the published edition.
 [[nodiscard]] GpuChoice gpu_of(const ModelOptions& options);
-[[nodiscard]] std::string compute_capability_of(const ModelOptions& options);
+[[nodiscard]] inline Rules rules_of(Edition edition) {
+  return edition == Edition::kPublished ? kPublishedRules : kCorrectedRules;
+}
 
 // SEER's tests of tables in its formats, told by the names of their files: a variant
 // ("algo0_32x32"), "algo4_16" ... "algo5", "conv-test-set-II", "Algo-pick-set", "network_..." .  Of

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 
 namespace inline_prof::model {
@@ -16,14 +17,9 @@ namespace {
 constexpr double kMostSize = 1e9;
 
 constexpr Column size(std::string_view name, std::string_view meaning, double least = 1) {
-  return {.name = name,
-          .unit = "",
-          .kind = ColumnKind::kInteger,
-          .least = least,
-          .most = kMostSize,
-          .is_required = false,
-          .meaning = meaning,
-          .nan_is_missing = true};
+  Column column = optional(size_column(name, meaning, kMostSize, least));
+  column.nan_is_missing = true;
+  return column;
 }
 constexpr Column milliseconds(std::string_view name, std::string_view meaning) {
   return {.name = name,
@@ -32,13 +28,6 @@ constexpr Column milliseconds(std::string_view name, std::string_view meaning) {
           .is_required = false,
           .meaning = meaning,
           .nan_is_missing = true};
-}
-constexpr Column word(std::string_view name, std::string_view meaning) {
-  return {.name = name,
-          .unit = "",
-          .kind = ColumnKind::kText,
-          .is_required = false,
-          .meaning = meaning};
 }
 
 // None is required of every row: a change of layout has an input only, and the batch has two names.
@@ -62,15 +51,12 @@ constexpr std::array kInputs = {
            .most = 7,
            .is_required = false,
            .meaning = "cuDNN's number of the algorithm; else the one in the file's name"},
-    word("op", "an operator that is no convolution, such as maxpool"),
-    milliseconds("forward_ms", "time of the forward pass, for its gradients"),
+    word_column("op", "an operator that is no convolution, such as maxpool"),
+    milliseconds("forward_ms",
+                 "time of the forward pass, for its gradients; else of the algorithm to pick"),
     milliseconds("c1", "the same, as SEER's tables of gradients call it"),
 };
-
-consteval std::size_t at(std::string_view name) {
-  return place_of(kInputs, name);
-}
-constexpr std::size_t kPickInputs = at("algo");  // how many seer_pick reads
+constexpr auto kPickInputs = std::span(kInputs).first<place_of(kInputs, "algo")>();
 
 constexpr std::array<std::string_view, 17> kParts = {
     "variant",     "block_max",       "block_launch",  "waves",          "tail_eps",  "type_algo",
@@ -80,153 +66,135 @@ constexpr std::array<std::string_view, 10> kPickParts = {"algo", "type_algo", "t
                                                          "t3",   "t4",        "t5", "t6", "t7"};
 
 std::string_view bound_of(seer::KernelType type) {
-  switch (type) {
-    case seer::KernelType::kCompute:
-      return "compute";
-    case seer::KernelType::kDram:
-      return "memory";
-    case seer::KernelType::kUnderUtilised:
-      return "latency";
-    case seer::KernelType::kUnknown:
-      break;
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> bounds{"", "compute", "memory", "latency"};
+  return bounds[static_cast<std::size_t>(static_cast<int>(type) + 1)];
 }
 
 Part part(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Part(*value) : Part();
 }
 
-// Shared by both models: the parameters, the GPU, and the layer of a row.
-class SeerTable : public Model {
+// The algorithm in the name of a file: 4 for "seer_algo4.csv".
+std::optional<seer::Algorithm> algorithm_of_file(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::string_view word = "algo";
+  for (std::size_t place = name.find(word); place != std::string::npos;
+       place = name.find(word, place + 1)) {
+    const std::size_t digit = place + word.size();
+    if (digit < name.size() && name[digit] >= '0' && name[digit] <= '7')
+      return static_cast<seer::Algorithm>(name[digit] - '0');
+  }
+  return std::nullopt;
+}
+
+// The parameters, the GPU, and the layers of a table.
+class SeerTable {
  public:
   explicit SeerTable(const ModelOptions& options)
       : parameters_(seer::read_seer_parameters(options.params)),
-        rules_(options.edition == Edition::kPublished ? seer::kPublishedRules
-                                                      : seer::kCorrectedRules),
+        rules_(seer::rules_of(options.edition)),
         gpu_(seer::gpu_of(options)),
-        compute_capability_(seer::compute_capability_of(options)),
-        input_name_(options.input_name),
-        predictor_(parameters_, rules_, gpu_) {}
+        compute_capability_(options.machine ? options.machine->compute_capability : "6.1"),
+        input_name_(options.input_name) {}
 
- protected:
-  [[nodiscard]] read::SeerLayer layer_of(const Row& row, bool needs_output) const {
-    const std::size_t batch = row.has(at("batch")) ? at("batch") : at("batch_size");
-    const auto value = [&](std::size_t input, bool is_needed) -> std::int64_t {
-      if (row.has(input)) return std::llround(row.number(input));
-      if (!is_needed) return 0;
-      throw read::InputError(fmt::format("{}: a row without {}", input_name_, kInputs[input].name));
-    };
-    return {.batch = value(batch, true),
-            .in_channels = value(at("in_chan"), true),
-            .in_width = value(at("in_wid"), true),
-            .out_channels = value(at("out_chan"), needs_output),
-            .out_width = value(at("out_wid"), needs_output),
-            .filter_width = value(at("ker_wid"), needs_output),
-            .stride = value(at("stride"), needs_output),
-            .padding = value(at("padding"), needs_output)};
-  }
-
-  // Calls `predict(predictor)` with the resident blocks of the row's kernel, if the row says what
-  // its blocks need.
-  template <typename Predict>
-  [[nodiscard]] RowPrediction with_predictor(const Row& row, Predict&& predict) const {
+  [[nodiscard]] RowPrediction predict(const NamedRow& row) const {
     try {
-      if (!row.has(at("threads_per_block"))) return predict(predictor_);
-      const auto sm = sm_limits(compute_capability_);
-      if (!sm) return RowPrediction::none("", "the limits of this machine's SMs are not known");
-      const Occupancy occupancy = resident_blocks(
-          {.threads = std::llround(row.number(at("threads_per_block"))),
-           .registers_per_thread = std::llround(row.number_or(at("registers_per_thread"), 0)),
-           .shared_bytes = std::llround(row.number_or(at("shared_bytes_per_block"), 0))},
-          *sm);
-      if (occupancy.blocks_per_sm == 0) {
-        return RowPrediction::none(
-            "", fmt::format("no block fits into an SM: {}", occupancy_limit_name(occupancy.limit)));
+      if (row.has("op")) return predict_operator(row);
+      const auto algorithm = row.has("algo") ? static_cast<seer::Algorithm>(row.whole("algo"))
+                                             : algorithm_of_file(input_name_);
+      if (!algorithm) {
+        throw read::InputError(
+            fmt::format("{}: a row without algo, and no algo0 to algo7 in the file's name either",
+                        input_name_));
       }
-      seer::GpuChoice gpu = gpu_;
-      gpu.blocks_per_sm = occupancy.blocks_per_sm;
-      return predict(seer::Predictor(parameters_, rules_, gpu));
+      return from(predictor_of(row).predict(*algorithm, layer_of(row, true)));
     } catch (const std::invalid_argument& error) {
       return RowPrediction::none("", error.what());
     }
+  }
+
+  [[nodiscard]] RowPrediction pick(const NamedRow& row) const {
+    try {
+      const seer::Pick pick = predictor_of(row).pick(layer_of(row, true));
+      if (!pick.best) return RowPrediction::none("", "no algorithm can compute this layer");
+      const seer::AlgorithmPrediction& best = pick.algorithms[*pick.best];
+      RowPrediction prediction = time_of(*best.time_ms, bound_of(best.type));
+      prediction.parts = {static_cast<double>(*pick.best), static_cast<double>(best.type)};
+      for (const seer::AlgorithmPrediction& each : pick.algorithms)
+        prediction.parts.push_back(part(each.time_ms));
+      return prediction;
+    } catch (const std::invalid_argument& error) {
+      return RowPrediction::none("", error.what());
+    }
+  }
+
+ private:
+  [[nodiscard]] read::SeerLayer layer_of(const NamedRow& row, bool needs_output) const {
+    const auto value = [&](std::string_view input, bool is_needed = true) {
+      if (!row.has(input) && is_needed)
+        throw read::InputError(fmt::format("{}: a row without {}", input_name_, input));
+      return row.whole(input);
+    };
+    return {.batch = value(row.first_of({"batch", "batch_size"})),
+            .in_channels = value("in_chan"),
+            .in_width = value("in_wid"),
+            .out_channels = value("out_chan", needs_output),
+            .out_width = value("out_wid", needs_output),
+            .filter_width = value("ker_wid", needs_output),
+            .stride = value("stride", needs_output),
+            .padding = value("padding", needs_output)};
+  }
+
+  // With the resident blocks of the row's kernel, if the row says what its blocks need.
+  [[nodiscard]] seer::Predictor predictor_of(const NamedRow& row) const {
+    seer::GpuChoice gpu = gpu_;
+    if (row.has("threads_per_block")) {
+      const auto sm = sm_limits(compute_capability_);
+      if (!sm) throw std::invalid_argument("the limits of this machine's SMs are not known");
+      const Occupancy occupancy =
+          resident_blocks({.threads = row.whole("threads_per_block"),
+                           .registers_per_thread = row.whole("registers_per_thread"),
+                           .shared_bytes = row.whole("shared_bytes_per_block")},
+                          *sm);
+      if (occupancy.blocks_per_sm == 0) {
+        throw std::invalid_argument(
+            fmt::format("no block fits into an SM: {}", occupancy_limit_name(occupancy.limit)));
+      }
+      gpu.blocks_per_sm = occupancy.blocks_per_sm;
+    }
+    return {parameters_, rules_, gpu};
   }
 
   // A fit may well extrapolate to a time below 0, which no kernel takes.
-  [[nodiscard]] RowPrediction with_time(double time_ms, std::string_view bound) const {
-    if (!std::isfinite(time_ms) || (!rules_.sentinel_times && !(time_ms > 0))) {
+  [[nodiscard]] RowPrediction time_of(double time_ms, std::string_view bound) const {
+    if (!std::isfinite(time_ms) || (!rules_.sentinel_times && !(time_ms > 0)))
       return RowPrediction::none("", fmt::format("it would take {:g} ms", time_ms));
-    }
-    RowPrediction prediction;
-    prediction.time_us = time_ms * 1e3;
-    prediction.bound = bound;
-    return prediction;
+    return with_time(time_ms * 1e3, bound);
   }
 
-  [[nodiscard]] const seer::Parameters& parameters() const { return parameters_; }
-  [[nodiscard]] const std::string& input_name() const { return input_name_; }
-
- private:
-  seer::Parameters parameters_;
-  seer::Rules rules_;
-  seer::GpuChoice gpu_;
-  std::string compute_capability_;
-  std::string input_name_;
-  seer::Predictor predictor_;
-};
-
-class SeerModel : public SeerTable {
- public:
-  explicit SeerModel(const ModelOptions& options)
-      : SeerTable(options), file_algorithm_(seer::algorithm_of_file(options.input_name)) {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    if (row.has(at("op"))) return predict_operator(row);
-    const auto algorithm = algorithm_of(row);
-    const read::SeerLayer layer = layer_of(row, true);
-    return with_predictor(row, [&](const seer::Predictor& predictor) {
-      return from(predictor.predict(algorithm, layer));
-    });
-  }
-
- private:
-  [[nodiscard]] seer::Algorithm algorithm_of(const Row& row) const {
-    if (row.has(at("algo"))) {
-      return static_cast<seer::Algorithm>(std::lround(row.number(at("algo"))));
-    }
-    if (file_algorithm_) return *file_algorithm_;
-    throw read::InputError(fmt::format(
-        "{}: a row without algo, and no algo0 to algo7 in the file's name either", input_name()));
-  }
-
-  [[nodiscard]] RowPrediction predict_operator(const Row& row) const {
-    const seer::OperatorEntry* entry = seer::find_operator(row.text(at("op")));
+  [[nodiscard]] RowPrediction predict_operator(const NamedRow& row) const {
+    const seer::OperatorEntry* entry = seer::find_operator(row.text("op"));
     if (entry == nullptr) {
       std::string names;
-      for (const seer::OperatorEntry& known : seer::kOperators) {
+      for (const seer::OperatorEntry& known : seer::kOperators)
         names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-      }
-      throw read::InputError(fmt::format("{}: unknown op {}: expected one of {}", input_name(),
-                                         row.text(at("op")), names));
+      throw read::InputError(
+          fmt::format("{}: unknown op {}: expected one of {}", input_name_, row.text("op"), names));
     }
-    const bool is_layout = entry->name == "data_layout";
-    const std::size_t forward = row.has(at("forward_ms")) ? at("forward_ms") : at("c1");
-    const std::optional<double> forward_ms =
-        row.has(forward) ? std::optional(row.number(forward)) : std::nullopt;
-    try {
-      return with_time(
-          seer::predict_operator(parameters(), *entry, layer_of(row, !is_layout), forward_ms), "");
-    } catch (const std::invalid_argument& error) {
-      return RowPrediction::none("", error.what());
+    const read::SeerLayer layer = layer_of(row, entry->name != "data_layout");
+    const std::string_view forward = row.first_of({"forward_ms", "c1"});
+    std::optional<double> forward_ms;
+    if (row.has(forward)) forward_ms = row.number(forward);
+    if (!forward_ms && entry->coefficient_count == 0) {
+      const seer::Pick pick = predictor_of(row).pick(layer);
+      if (pick.best) forward_ms = pick.algorithms[*pick.best].time_ms;
     }
+    return time_of(seer::predict_operator(parameters_, *entry, layer, forward_ms), "");
   }
 
   [[nodiscard]] RowPrediction from(const seer::AlgorithmPrediction& p) const {
     RowPrediction prediction =
-        p.time_ms ? with_time(*p.time_ms, bound_of(p.type)) : RowPrediction::none("", p.reason);
+        p.time_ms ? time_of(*p.time_ms, bound_of(p.type)) : RowPrediction::none("", p.reason);
     const bool has_variant = p.variant != seer::kNoVariant;
     const seer::BlockPrediction main = p.main.value_or(seer::BlockPrediction{});
     const auto of_main = [&](double value) { return p.main ? part(value) : Part(); };
@@ -252,106 +220,128 @@ class SeerModel : public SeerTable {
     return prediction;
   }
 
-  std::optional<seer::Algorithm> file_algorithm_;
+  seer::Parameters parameters_;
+  seer::Rules rules_;
+  seer::GpuChoice gpu_;
+  std::string compute_capability_;
+  std::string input_name_;
 };
 
-class SeerPick : public SeerTable {
- public:
-  using SeerTable::SeerTable;
+std::int64_t size_in(const read::Op& op, std::string_view name, std::int64_t otherwise) {
+  return op.get<std::int64_t>(name).value_or(otherwise);
+}
 
-  [[nodiscard]] std::span<const Column> inputs() const override {
-    return std::span(kInputs).first(kPickInputs);
-  }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kPickParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const read::SeerLayer layer = layer_of(row, true);
-    return with_predictor(row, [&](const seer::Predictor& predictor) {
-      const seer::Pick pick = predictor.pick(layer);
-      if (!pick.best) return RowPrediction::none("", "no algorithm can compute this layer");
-      const seer::AlgorithmPrediction& best = pick.algorithms[*pick.best];
-      RowPrediction prediction = with_time(*best.time_ms, bound_of(best.type));
-      prediction.parts = {static_cast<double>(*pick.best), static_cast<double>(best.type)};
-      for (const seer::AlgorithmPrediction& each : pick.algorithms) {
-        prediction.parts.push_back(part(each.time_ms));
-      }
-      return prediction;
-    });
-  }
-};
-
-// A convolution as SEER sees it: square, in one group, without dilation.
-OperationInputs inputs_of(const Operation& operation) {
-  const read::Op& op = operation.op;
-  const auto size = [&](const char* name, std::int64_t otherwise) {
-    return op.get<std::int64_t>(name).value_or(otherwise);
-  };
+// The sizes of a convolution or a pooling as SEER sees them: square, in one group, not dilated.
+OperationInputs layer_inputs(const read::Op& op) {
   OperationInputs inputs;
-  const auto r = size("r", 0), stride = size("stride", 1), pad = size("pad", 0), h = size("h", 0);
-  if (h != size("w", h) || r != size("s", r) || size("groups", 1) != 1 ||
-      size("dilation", 1) != 1 || op.get<std::vector<std::int64_t>>("stride") ||
+  const auto r = size_in(op, "r", 0), stride = size_in(op, "stride", 1),
+             pad = size_in(op, "pad", 0), h = size_in(op, "h", 0);
+  if (h != size_in(op, "w", h) || r != size_in(op, "s", r) || size_in(op, "groups", 1) != 1 ||
+      size_in(op, "dilation", 1) != 1 || op.get<std::vector<std::int64_t>>("stride") ||
       op.get<std::vector<std::int64_t>>("pad")) {
     inputs.reason = "SEER knows square convolutions of one group without dilation only";
   }
+  if (op.get<std::string>("type").value_or("f32") != "f32")
+    inputs.reason = "SEER is of kernels in f32";
   inputs.add_size("batch", op, "n");
   inputs.add_size("in_chan", op, "c");
   inputs.add_size("in_wid", op, "h");
-  inputs.add_size("out_chan", op, "k");
+  inputs.add_size("out_chan", op, op.find("k") == nullptr ? "c" : "k");
   inputs.add_size("ker_wid", op, "r");
   inputs.add("stride", static_cast<double>(stride));
   inputs.add("padding", static_cast<double>(pad));
-  if (stride > 0 && h + 2 * pad >= r) {
-    inputs.add("out_wid", static_cast<double>(size("p", (h + 2 * pad - r) / stride + 1)));
+  if (stride > 0 && h + 2 * pad >= r)
+    inputs.add("out_wid", static_cast<double>(size_in(op, "p", (h + 2 * pad - r) / stride + 1)));
+  return inputs;
+}
+
+// Pooling by its class, a change of layout by its kernel: its elements are all that counts.
+OperationInputs memory_inputs(const Operation& operation) {
+  const std::string kind = operation.op.get<std::string>("class").value_or("");
+  const bool is_gradient = kind == "max_pooling_backward";
+  if (is_gradient || kind == "max_pooling") {
+    OperationInputs inputs = layer_inputs(operation.op);
+    inputs.add("op", is_gradient ? "maxpool_grad" : "maxpool");
+    return inputs;
   }
+  OperationInputs inputs;
+  const std::string_view kernel = operation.kernel.name;
+  if (kernel.find("nchwToNhwc") == kernel.npos && kernel.find("nhwcToNchw") == kernel.npos) {
+    inputs.reason = "neither pooling nor a change of layout";
+    inputs.is_another = true;
+  }
+  inputs.add("batch", 1.0);
+  inputs.add("in_wid", 1.0);
+  inputs.add_size("in_chan", operation.op, "elements");
+  inputs.add("op", "data_layout");
+  return inputs;
+}
+
+OperationInputs inputs_of(const Operation& operation) {
+  const read::Op& op = operation.op;
+  if (op.kind == op_kind_name(OpKind::kMemory)) return memory_inputs(operation);
+  OperationInputs inputs = layer_inputs(op);
   inputs.add_size("algo", op, "algo");
   const std::string direction = op.get<std::string>("direction").value_or("forward");
   if (direction == "backward_data") inputs.add("op", "conv_grad_input");
   if (direction == "backward_filter") inputs.add("op", "conv_grad_filter");
-  return inputs;
-}
-
-OperationInputs pick_inputs_of(const Operation& operation) {
-  OperationInputs inputs = inputs_of(operation);
-  if (operation.op.get<std::string>("direction").value_or("forward") != "forward") {
-    inputs.reason = "the model is of the forward pass";
+  // TensorFlow ran them as products.
+  const bool is_product = size_in(op, "r", 0) == 1 && size_in(op, "stride", 1) == 1 &&
+                          size_in(op, "pad", 0) == 0 && op.find("algo") == nullptr;
+  constexpr std::int64_t narrow = 128;
+  if (direction == "forward" && is_product) {
+    inputs.add("op", size_in(op, "k", 0) > narrow ? "conv_1x1_larger128" : "conv_1x1_less128");
   }
   return inputs;
 }
 
-template <typename OwnModel>
+OperationInputs pick_inputs_of(const Operation& operation) {
+  OperationInputs inputs = layer_inputs(operation.op);
+  if (operation.op.get<std::string>("direction").value_or("forward") != "forward") {
+    inputs.reason = "the model is of the forward pass";
+    inputs.is_another = true;
+  }
+  return inputs;
+}
+
+template <const auto& kColumns, const auto& kPartNames,
+          RowPrediction (SeerTable::*kPredict)(const NamedRow&) const>
 ModelEntry entry_of() {
-  ModelEntry entry;
-  entry.make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
-    return std::make_unique<OwnModel>(options);
-  };
-  entry.operations = {OpKind::kConv};
-  entry.editions = {Edition::kPublished, Edition::kCalibrated};
-  entry.machine = Need::kOptional;
-  entry.params = Need::kRequired;
-  entry.params_meaning =
-      "own fit (prof-model fit), or a table of coefficients (seer_coeffs.csv) with its trees "
-      "beside it";
-  entry.judge = seer::judge_tables;
-  entry.operation_needs_inputs = true;
-  return entry;
+  return {.editions = {Edition::kPublished, Edition::kCalibrated},
+          .inputs = kColumns,
+          .machine = Need::kOptional,
+          .params = Need::kRequired,
+          .params_meaning =
+              "own fit (prof-model fit), or a table of coefficients (seer_coeffs.csv) with its "
+              "trees beside it",
+          .make =
+              [](const ModelOptions& options) {
+                const auto table = std::make_shared<const SeerTable>(options);
+                return as_model({kColumns, kPartNames, [table](const NamedRow& row) {
+                                   return ((*table).*kPredict)(row);
+                                 }});
+              },
+          .judge = seer::judge_tables,
+          .operations = {OpKind::kConv},
+          .operation_needs_inputs = true};
 }
 
 }  // namespace
 
 ModelEntry seer_entry() {
-  ModelEntry seer = entry_of<SeerModel>();
+  ModelEntry seer = entry_of<kInputs, kParts, &SeerTable::predict>();
   seer.name = "seer";
   seer.summary = "SEER: a forward convolution in one of cuDNN's algorithms, and other operators";
-  seer.inputs = kInputs;
+  seer.operations = {OpKind::kConv, OpKind::kMemory};
   seer.inputs_of = inputs_of;
   return seer;
 }
 
 ModelEntry seer_pick_entry() {
-  ModelEntry pick = entry_of<SeerPick>();
+  ModelEntry pick = entry_of<kPickInputs, kPickParts, &SeerTable::pick>();
   pick.name = "seer_pick";
   pick.summary = "SEER: the time of each of cuDNN's algorithms, and the one to pick";
-  pick.inputs = std::span(kInputs).first(kPickInputs);
+  pick.shares_params = "seer";
   pick.inputs_of = pick_inputs_of;
   return pick;
 }

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -19,28 +19,11 @@ double ceil_div(double value, std::int64_t by) {
   return std::ceil(value / static_cast<double>(by));
 }
 
-// F(4x4, 3x3) and F(9x9, 5x5): a tile of `outputs` x `outputs` is made of `products` = (outputs + k
-// - 1)^2 independent matrix products.
-struct WinogradTile {
-  std::int64_t outputs;
-  double products;
-};
-
-WinogradTile nonfused_tile(std::int64_t filter_width) {
-  return filter_width == 3 ? WinogradTile{4, 36.0} : WinogradTile{9, 169.0};
-}
-
 constexpr std::array<std::string_view, 10> kTrafficFeatures = {
     "in_chan", "in_wid",       "out_chan", "out_wid",    "ker_wid",
     "stride",  "block_launch", "k2cin",    "k2cin_cout", "wo2_k2cin"};
 constexpr std::array<std::string_view, 4> kFftTilingFeatures = {"in_chan", "out_chan", "out_wid",
                                                                 "ker_wid"};
-
-// The part of `text` behind `prefix`; null if it starts otherwise.
-std::optional<std::string_view> after(std::string_view text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return std::nullopt;
-  return text.substr(prefix.size());
-}
 
 using read::InputError;
 using read::Table;
@@ -62,15 +45,6 @@ std::string complaint_about(const TreeNode& node, std::size_t index, std::size_t
     }
   }
   return "";
-}
-
-std::int32_t index_in(const Table& table, std::size_t row, std::size_t column, double least) {
-  const double value = table.number(row, column);
-  constexpr double most = std::numeric_limits<std::int32_t>::max();
-  if (value < least || value > most || value != std::floor(value)) {
-    table.fail(row, column, fmt::format("expected an integer >= {}, found {:g}", least, value));
-  }
-  return static_cast<std::int32_t>(value);
 }
 
 void read_coefficients(const Table& table, Parameters& parameters) {
@@ -108,69 +82,19 @@ void read_coefficients(const Table& table, Parameters& parameters) {
   }
 }
 
-void read_trees(const Table& table, Parameters& parameters) {
-  const std::size_t name = table.require("tree");
-  const std::size_t number = table.require("node");
-  const std::size_t feature_name = table.require("feature");
-  const std::size_t feature = table.require("feature_index");
-  const std::size_t threshold = table.require("threshold");
-  const std::size_t left = table.require("left");
-  const std::size_t right = table.require("right");
-  const std::size_t value = table.require("value");
-  const std::size_t rows = table.require("n");
-
-  std::map<std::string, std::vector<std::size_t>, std::less<>> lines;  // of each node
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    const std::string tree_name = table.cell(row, name);
-    const auto features = tree_features(tree_name);
-    if (features.empty()) table.fail(row, name, fmt::format("SEER has no tree {}", tree_name));
-    Tree& tree = parameters.trees[tree_name];
-    if (static_cast<std::size_t>(index_in(table, row, number, 0)) != tree.nodes.size()) {
-      table.fail(row, number, fmt::format("expected {}: nodes in order", tree.nodes.size()));
-    }
-    TreeNode node;
-    node.feature = index_in(table, row, feature, -1);
-    node.value = table.number(row, value);
-    node.row_count = index_in(table, row, rows, 0);
-    if (node.feature >= 0) {
-      const auto which = static_cast<std::size_t>(node.feature);
-      if (which >= features.size() || features[which] != table.cell(row, feature_name)) {
-        table.fail(row, feature_name, fmt::format("is not feature {} of {}", which, tree_name));
-      }
-      node.threshold = table.number(row, threshold);
-      node.left = index_in(table, row, left, 0);
-      node.right = index_in(table, row, right, 0);
-    }
-    tree.nodes.push_back(node);
-    lines[tree_name].push_back(row);
-  }
-  for (const auto& [tree_name, tree] : parameters.trees) {
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      const std::string wrong =
-          complaint_about(tree.nodes[i], i, tree.nodes.size(), tree_features(tree_name).size());
-      if (!wrong.empty()) table.fail(lines[tree_name][i], wrong);
-    }
-  }
-}
-
+// The numbers of a node as files hold them: feature, threshold, left, right, value, rows.
 constexpr std::size_t kNumbersPerNode = 6;
 
-Tree tree_from_numbers(const std::vector<double>& numbers, std::string_view name,
-                       const std::string& label) {
-  const auto fail = [&](const std::string& what) {
-    throw InputError(fmt::format("{}: /parameters/{}: {}", label, name, what));
-  };
-  if (numbers.empty() || numbers.size() % kNumbersPerNode != 0) {
-    fail(fmt::format("{} numbers, expected {} a node", numbers.size(), kNumbersPerNode));
-  }
+// `fail(node, what)` is called for a node that cannot stand there, and does not return.
+template <typename Fail>
+Tree tree_from_numbers(const std::vector<double>& numbers, std::string_view name, Fail&& fail) {
   Tree tree;
   const std::size_t count = numbers.size() / kNumbersPerNode;
   for (std::size_t i = 0; i < count; ++i) {
     const double* n = &numbers[i * kNumbersPerNode];
     for (const std::size_t j : {0U, 2U, 3U}) {
-      if (n[j] < -1 || n[j] > static_cast<double>(count) + 10 || n[j] != std::floor(n[j])) {
-        fail(fmt::format("node {}: number {}: expected an index, found {:g}", i, j + 1, n[j]));
-      }
+      if (n[j] < -1 || n[j] > static_cast<double>(count) + 10 || n[j] != std::floor(n[j]))
+        fail(i, fmt::format("number {}: expected an index, found {:g}", j + 1, n[j]));
     }
     tree.nodes.push_back({.feature = static_cast<std::int32_t>(n[0]),
                           .threshold = n[1],
@@ -180,9 +104,48 @@ Tree tree_from_numbers(const std::vector<double>& numbers, std::string_view name
                           .row_count = n[5] >= 0 && n[5] < 1e15 ? std::llround(n[5]) : 0});
     const std::string wrong =
         complaint_about(tree.nodes.back(), i, count, tree_features(name).size());
-    if (!wrong.empty()) fail(fmt::format("node {}: {}", i, wrong));
+    if (!wrong.empty()) fail(i, wrong);
   }
   return tree;
+}
+
+void read_trees(const Table& table, Parameters& parameters) {
+  const std::size_t tree = table.require("tree"), node = table.require("node"),
+                    feature_name = table.require("feature"), value = table.require("value"),
+                    feature = table.require("feature_index"), rows = table.require("n"),
+                    threshold = table.require("threshold"), left = table.require("left"),
+                    right = table.require("right");
+  struct Lines {
+    std::vector<std::size_t> rows;  // of each node
+    std::vector<double> numbers;
+  };
+  std::map<std::string, Lines> trees;
+  for (std::size_t row = 0; row < table.row_count(); ++row) {
+    const std::string name = table.cell(row, tree);
+    const auto features = tree_features(name);
+    if (features.empty()) table.fail(row, tree, fmt::format("SEER has no tree {}", name));
+    Lines& lines = trees[name];
+    if (table.number(row, node) != static_cast<double>(lines.rows.size()))
+      table.fail(row, node, fmt::format("expected {}: nodes in order", lines.rows.size()));
+    const double which = table.number(row, feature);
+    const bool is_leaf = which < 0;
+    if (!is_leaf && (which >= static_cast<double>(features.size()) ||
+                     features[static_cast<std::size_t>(which)] != table.cell(row, feature_name))) {
+      table.fail(row, feature_name, fmt::format("is not feature {} of {}", which, name));
+    }
+    const auto number = [&](std::size_t column, double of_a_leaf) {
+      return is_leaf ? of_a_leaf : table.number(row, column);
+    };
+    for (const double each : {which, number(threshold, 0), number(left, -1), number(right, -1),
+                              table.number(row, value), table.number(row, rows)})
+      lines.numbers.push_back(each);
+    lines.rows.push_back(row);
+  }
+  for (const auto& [name, lines] : trees) {
+    parameters.trees[name] = tree_from_numbers(
+        lines.numbers, name,
+        [&](std::size_t i, const std::string& what) { table.fail(lines.rows[i], what); });
+  }
 }
 
 Parameters from_parameter_file(const read::Parameters& file) {
@@ -191,7 +154,13 @@ Parameters from_parameter_file(const read::Parameters& file) {
     const std::string& name = item.key();
     const std::vector<double> numbers = file.numbers(name);
     if (!tree_features(name).empty()) {
-      parameters.trees[name] = tree_from_numbers(numbers, name, file.label);
+      const auto fail = [&](std::size_t node, const std::string& what) {
+        throw InputError(
+            fmt::format("{}: /parameters/{}: node {}: {}", file.label, name, node, what));
+      };
+      if (numbers.empty() || numbers.size() % kNumbersPerNode != 0)
+        fail(0, fmt::format("{} numbers, expected {} a node", numbers.size(), kNumbersPerNode));
+      parameters.trees[name] = tree_from_numbers(numbers, name, fail);
       continue;
     }
     const std::size_t blank = std::min(name.find(' '), name.size());
@@ -252,11 +221,13 @@ double launched_blocks(const Variant& variant, const read::SeerLayer& layer, con
              ceil_div(tiles, variant.columns) * ceil_div(sizes.k, 32);
     }
     case Algorithm::kWinogradNonfused: {
-      const WinogradTile tile = nonfused_tile(variant.filter_width);
-      const double tiles = ceil_div(sizes.wo, tile.outputs);
+      // F(4x4, 3x3) and F(9x9, 5x5): a tile of outputs is made of (outputs + k - 1)^2 independent
+      // matrix products.
+      const bool is_narrow = variant.filter_width == 3;
+      const double tiles = ceil_div(sizes.wo, is_narrow ? 4 : 9), products = is_narrow ? 36 : 169;
       const std::int64_t columns = rules.nonfused_halves_columns ? 64 : variant.columns;
       return ceil_div(sizes.n * tiles * tiles, variant.rows) * ceil_div(sizes.k, columns) *
-             tile.products;
+             products;
     }
     default:
       return ceil_div(sizes.n * sizes.wo * sizes.wo, variant.rows) *
@@ -272,22 +243,12 @@ std::size_t precomp_gemm_variant(std::int64_t out_channels) {
 }
 
 double Tree::evaluate(std::span<const double> features) const {
-  if (nodes.empty()) throw std::invalid_argument("a decision tree without nodes");
-  std::size_t at = 0;
-  while (nodes[at].feature >= 0) {
-    const TreeNode& node = nodes[at];
-    const auto feature = static_cast<std::size_t>(node.feature);
-    if (feature >= features.size()) {
-      throw std::invalid_argument("a decision tree tests a feature that was not given");
-    }
-    const std::int32_t next = features[feature] < node.threshold ? node.left : node.right;
-    // Children stand behind their parent, so this ends.
-    if (next <= static_cast<std::int32_t>(at) || static_cast<std::size_t>(next) >= nodes.size()) {
-      throw std::invalid_argument("a decision tree with a wrong child index");
-    }
-    at = static_cast<std::size_t>(next);
+  const TreeNode* node = &nodes.front();
+  while (node->feature >= 0) {
+    const bool is_less = features[static_cast<std::size_t>(node->feature)] < node->threshold;
+    node = &nodes[static_cast<std::size_t>(is_less ? node->left : node->right)];
   }
-  return nodes[at].value;
+  return node->value;
 }
 
 std::size_t coefficient_count(std::string_view model, std::string_view kind) {
@@ -346,15 +307,12 @@ std::span<const std::string_view> tree_features(std::string_view tree) {
         "rtree_conv_grad_input", "rtree_conv_grad_filter"}) {
     if (tree == name) return all.first(6);
   }
-  for (const std::string_view prefix : {"rtree_dread_", "rtree_dwrite_"}) {
-    if (const auto name = after(tree, prefix)) {
-      const std::size_t variant = find_variant(*name);
-      if (variant == kNoVariant) return {};
-      return is_winograd(kVariants[variant].algorithm) ? all.first(6) : all;
-    }
-  }
-  if (const auto name = after(tree, "ctree_")) {
-    if (find_variant(*name) != kNoVariant) return all.first(7);
+  for (const std::string_view prefix : {"rtree_dread_", "rtree_dwrite_", "ctree_"}) {
+    if (!tree.starts_with(prefix)) continue;
+    const std::size_t variant = find_variant(tree.substr(prefix.size()));
+    if (variant == kNoVariant) return {};
+    if (prefix == "ctree_") return all.first(7);
+    return is_winograd(kVariants[variant].algorithm) ? all.first(6) : all;
   }
   return {};
 }
@@ -366,18 +324,37 @@ const OperatorEntry* find_operator(std::string_view name) {
   return it == kOperators.end() ? nullptr : it;
 }
 
-std::vector<double> operator_terms(const OperatorEntry& entry, const read::SeerLayer& layer) {
-  Sizes sizes(layer);
-  if (entry.name == "conv_1x1_less128") sizes.k = 32.0 * std::ceil(sizes.k / 32.0);
-  const double in = sizes.n * sizes.wi * sizes.wi * sizes.c;
-  const double out = sizes.n * sizes.wo * sizes.wo * sizes.k;
-  const double products = out * sizes.filter * sizes.filter * sizes.c;
-  if (entry.name == "maxpool") return {out * sizes.filter, in, out, 1.0};
-  if (entry.name == "maxpool_grad") return {out * sizes.filter, in, 1.0};
-  if (entry.name == "conv_1x1_less128") return {in, out, products, 1.0};
-  if (entry.name == "conv_1x1_larger128") return {products, 1.0};
-  if (entry.name == "data_layout") return {in, 1.0};
-  return {};
+double fft_tiles(const read::SeerLayer& layer) {
+  const Sizes sizes(layer);
+  const double across = std::ceil(sizes.wo / (static_cast<double>(kFftTile + 1) - sizes.filter));
+  return across * across;
+}
+
+std::vector<double> linear_terms(std::string_view model, const read::SeerLayer& layer) {
+  const Sizes sizes(layer);
+  auto [n, c, wi, k, wo, filter, stride, volume] = sizes;
+  if (model == "conv_1x1_less128") k = 32.0 * std::ceil(k / 32.0);
+  const double in = n * wi * wi * c, out = n * wo * wo * k, products = out * filter * filter * c;
+  if (model == "maxpool") return {out * filter, in, out, 1.0};
+  if (model == "maxpool_grad") return {out * filter, in, 1.0};
+  if (model == "conv_1x1_less128") return {in, out, products, 1.0};
+  if (model == "conv_1x1_larger128") return {products, 1.0};
+  if (model == "data_layout") return {in, 1.0};
+  // Images to columns.
+  if (model == "algo2_pre") return {n * wo * wo * volume, k * volume, 1.0};
+  // Transforms of input, filter and output.  The batch in the filter's term is the original's.
+  if (model.ends_with("_pre")) return {n * c * wi * wi, n * volume * k, n * k * wo * wo, 1.0};
+  // The multiplications between FFTs.  Neither the batch nor the image within its bucket is in it:
+  // it holds for the batch of 128 that it was fitted on.
+  const double tiles = model == "algo5" ? fft_tiles(layer) : 1.0;
+  return {tiles * c, tiles * (c * k), tiles * k, tiles};
+}
+
+double Parameters::linear_ms(std::string_view model, std::string_view kind,
+                             const read::SeerLayer& layer) const {
+  const std::vector<double> terms = linear_terms(model, layer);
+  const std::vector<double>& own = need(model, kind, terms.size());
+  return std::inner_product(terms.begin(), terms.end(), own.begin(), 0.0);
 }
 
 Parameters read_seer_parameters(const std::filesystem::path& file) {

@@ -128,12 +128,11 @@ struct TreeNode {
   std::int64_t row_count = 0;  // how many those were
 };
 
-// Node 0 is the root.
+// Node 0 is the root; readers and fits make no other trees than those that hang together.
 struct Tree {
   std::vector<TreeNode> nodes;
 
   // Returns the value of the leaf that `features` fall into.
-  // Throws std::invalid_argument if the tree is empty or tests a feature that is not there.
   [[nodiscard]] double evaluate(std::span<const double> features) const;
 };
 
@@ -158,9 +157,13 @@ inline constexpr std::array<OperatorEntry, 7> kOperators = {{{"maxpool", 4},
                                                              {"conv_grad_filter", 0}}};
 [[nodiscard]] const OperatorEntry* find_operator(std::string_view name);  // null: there is none
 
-// Returns what the coefficients are multiplied with, in stored order.  Empty for the gradients.
-[[nodiscard]] std::vector<double> operator_terms(const OperatorEntry& entry,
-                                                 const read::SeerLayer& layer);
+// Returns what the coefficients "poly" or "pre" of a model are multiplied with, in stored order.
+[[nodiscard]] std::vector<double> linear_terms(std::string_view model,
+                                               const read::SeerLayer& layer);
+
+// Tiles of an image that algorithm 5 transforms; each overlaps its neighbours by a filter.
+inline constexpr std::int64_t kFftTile = 32;
+[[nodiscard]] double fft_tiles(const read::SeerLayer& layer);
 
 // Returns how many coefficients a set has; 0: there is no such set.  In stored order:
 //   flop          f1, f2            I = f1 * x + f2
@@ -189,6 +192,9 @@ struct Parameters {
   [[nodiscard]] const std::vector<double>& need(std::string_view model, std::string_view kind,
                                                 std::size_t count) const;
   [[nodiscard]] const Tree& need_tree(std::string_view name) const;
+  // Returns the milliseconds of a model that is linear in its coefficients.  Throws as need().
+  [[nodiscard]] double linear_ms(std::string_view model, std::string_view kind,
+                                 const read::SeerLayer& layer) const;
 };
 
 // Returns the names of the features of a tree, by the tree's name; empty if there is no tree of

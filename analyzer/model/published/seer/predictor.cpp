@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 namespace inline_prof::model::seer {
@@ -17,18 +16,8 @@ bool is_computable(Algorithm algorithm, const read::SeerLayer& layer) {
          (algorithm == Algorithm::kWinogradNonfused && layer.filter_width == 5);
 }
 
-// a C + b C K + c K + d: the multiplications between transforms.  Neither the batch nor the image
-// within its bucket is in it: it holds for the batch of 128 that it was fitted on.
-double fft_products(const std::vector<double>& poly, const read::SeerLayer& layer) {
-  const Sizes sizes(layer);
-  return poly[0] * sizes.c + poly[1] * sizes.c * sizes.k + poly[2] * sizes.k + poly[3];
-}
-
 // SEER fitted its models on a batch of 128 only, and these two do not have the batch in them.
 constexpr std::int64_t kFittedBatch = 128;
-
-// Each algorithm's tiles of 32 x 32 overlap by a filter.
-constexpr std::int64_t kFftTile = 32;
 
 }  // namespace
 
@@ -63,83 +52,58 @@ std::array<double, 10> traffic_features(const read::SeerLayer& layer, double blo
           sizes.wo * sizes.wo * sizes.volume};
 }
 
-BlockModel::BlockModel(const Parameters& parameters, const Variant& variant)
-    : variant_(&variant),
-      instructions_(parameters.find(variant.name, "flop", 2)),
-      compute_(parameters.find(variant.name, "compute", 2)),
-      dram_(parameters.find(variant.name, "dram", 2)),
-      resource_(parameters.find(variant.name, "resource", 4)),
-      any_(parameters.find(variant.name, "any", 4)),
-      type_(&parameters.need_tree(fmt::format("ctree_{}", variant.name))),
-      reads_(&parameters.need_tree(fmt::format("rtree_dread_{}", variant.name))),
-      writes_(&parameters.need_tree(fmt::format("rtree_dwrite_{}", variant.name))) {
-  if (instructions_ == nullptr) {
-    throw std::invalid_argument(fmt::format("no coefficients flop of {}", variant.name));
-  }
-  const bool has_all = compute_ != nullptr && dram_ != nullptr && resource_ != nullptr;
-  if (!has_all && any_ == nullptr) {
+BlockPrediction Predictor::main_kernel(std::size_t which, const read::SeerLayer& layer,
+                                       double blocks) const {
+  const Variant& variant = kVariants.at(which);
+  const auto tree = [&](std::string_view kind) -> const Tree& {
+    return parameters_->need_tree(fmt::format("{}_{}", kind, variant.name));
+  };
+  const auto& flop = parameters_->need(variant.name, "flop", 2);
+  const auto* compute = parameters_->find(variant.name, "compute", 2);
+  const auto* dram = parameters_->find(variant.name, "dram", 2);
+  const auto* resource = parameters_->find(variant.name, "resource", 4);
+  const auto* any = parameters_->find(variant.name, "any", 4);
+  if ((compute == nullptr || dram == nullptr || resource == nullptr) && any == nullptr) {
     throw std::invalid_argument(
         fmt::format("{} needs the coefficients compute, dram and resource, or any", variant.name));
   }
-}
-
-BlockPrediction BlockModel::predict(const read::SeerLayer& layer, double blocks,
-                                    double resident_blocks) const {
   const auto features = traffic_features(layer, blocks);
   const std::span<const double> view(features);
-  const auto traffic = is_winograd(variant_->algorithm) ? view.first(6) : view;
+  const auto traffic = is_winograd(variant.algorithm) ? view.first(6) : view;
+  const std::int64_t per_sm = gpu_.blocks_per_sm.value_or(variant.blocks_per_sm);
+  const std::int64_t sms = rules_.keeps_titan_xp_blocks ? kTitanXpSms : gpu_.sm_count;
 
   BlockPrediction p;
-  p.resident_blocks = resident_blocks;
+  p.resident_blocks = static_cast<double>(per_sm * sms);
   p.blocks = blocks;
-  p.waves = std::ceil(blocks / resident_blocks);
-  p.tail = (blocks - (p.waves - 1) * resident_blocks) / resident_blocks;
-  p.type = type_from_class(type_->evaluate(view.first(7)));
-  p.instructions =
-      (*instructions_)[0] * instruction_variable(variant_->algorithm, layer) + (*instructions_)[1];
-  p.read_ratio = reads_->evaluate(traffic);
-  p.reads = p.read_ratio * read_scale(variant_->algorithm, layer);
-  p.writes = writes_->evaluate(traffic);
+  p.waves = std::ceil(blocks / p.resident_blocks);
+  p.tail = (blocks - (p.waves - 1) * p.resident_blocks) / p.resident_blocks;
+  p.type = type_from_class(tree("ctree").evaluate(view.first(7)));
+  p.instructions = flop[0] * instruction_variable(variant.algorithm, layer) + flop[1];
+  p.read_ratio = tree("rtree_dread").evaluate(traffic);
+  p.reads = p.read_ratio * read_scale(variant.algorithm, layer);
+  p.writes = tree("rtree_dwrite").evaluate(traffic);
 
-  const double issued = p.waves * resident_blocks * p.instructions;  // G B I
+  const double issued = p.waves * p.resident_blocks * p.instructions;  // G B I
   const auto under_utilised = [&](const std::vector<double>& u) {
     return blocks * (u[0] * p.reads + u[3] * p.writes) + u[1] * issued + u[2];
   };
-  if (compute_ != nullptr) {
-    p.compute_ms = p.waves * ((*compute_)[0] * resident_blocks * p.instructions + (*compute_)[1]);
-  }
-  if (dram_ != nullptr) p.dram_ms = (*dram_)[0] * blocks * (p.reads + p.writes) + (*dram_)[1];
-  if (resource_ != nullptr) p.resource_ms = under_utilised(*resource_);
-
+  if (compute != nullptr)
+    p.compute_ms = p.waves * ((*compute)[0] * p.resident_blocks * p.instructions + (*compute)[1]);
+  if (dram != nullptr) p.dram_ms = (*dram)[0] * blocks * (p.reads + p.writes) + (*dram)[1];
+  if (resource != nullptr) p.resource_ms = under_utilised(*resource);
   const std::optional<double>& selected = p.type == KernelType::kCompute ? p.compute_ms
                                           : p.type == KernelType::kDram  ? p.dram_ms
                                                                          : p.resource_ms;
-  p.main_ms = selected ? *selected : under_utilised(*any_);
+  p.main_ms = selected ? *selected : under_utilised(*any);
   return p;
 }
 
-Predictor::Predictor(const Parameters& parameters, Rules rules, GpuChoice gpu)
-    : parameters_(&parameters), rules_(rules), gpu_(gpu) {
-  for (std::size_t i = 0; i < kVariants.size(); ++i) {
-    try {
-      block_models_[i].emplace(parameters, kVariants[i]);
-    } catch (const std::invalid_argument& error) {
-      missing_[i] = error.what();
-    }
-  }
-}
-
 AlgorithmPrediction Predictor::predict(Algorithm algorithm, const read::SeerLayer& layer) const {
-  switch (algorithm) {
-    case Algorithm::kDirect:
-      return not_computed(kNoDirectMs, "cuDNN never implemented algorithm 3 (direct)");
-    case Algorithm::kFft:
-      return predict_fft(layer);
-    case Algorithm::kFftTiling:
-      return predict_fft_tiling(layer);
-    default:
-      return predict_blocks(algorithm, layer);
-  }
+  if (algorithm == Algorithm::kDirect)
+    return not_computed(kNoDirectMs, "cuDNN never implemented algorithm 3 (direct)");
+  const bool is_fft = algorithm == Algorithm::kFft || algorithm == Algorithm::kFftTiling;
+  return is_fft ? predict_fft(algorithm, layer) : predict_blocks(algorithm, layer);
 }
 
 Pick Predictor::pick(const read::SeerLayer& layer) const {
@@ -152,32 +116,12 @@ Pick Predictor::pick(const read::SeerLayer& layer) const {
   return pick;
 }
 
-BlockPrediction Predictor::main_kernel(std::size_t variant, const read::SeerLayer& layer,
-                                       double blocks) const {
-  return block_model(variant).predict(layer, blocks, resident_blocks(kVariants.at(variant)));
-}
-
-double Predictor::blocks_of(std::size_t variant, const read::SeerLayer& layer) const {
-  return launched_blocks(kVariants.at(variant), layer, rules_);
-}
-
 double Predictor::helpers_ms(std::size_t variant, const read::SeerLayer& layer) const {
   const Variant& which = kVariants.at(variant);
-  const Sizes sizes(layer);
   if (gpu_.is_titan_v) return 0.0;
-  if (which.algorithm == Algorithm::kGemm) {  // image to columns
-    const auto& q = parameters_->need("algo2_pre", "pre", 3);
-    return q[0] * sizes.n * sizes.wo * sizes.wo * sizes.volume + q[1] * sizes.k * sizes.volume +
-           q[2];
-  }
-  if (which.algorithm == Algorithm::kWinogradNonfused) {  // transforms of input, filter and output
-    const auto& q = parameters_->need(fmt::format("{}_pre", which.name), "pre", 4);
-    // The batch in the filter's term is the original's; the transform does not depend on it.
-    return q[0] * sizes.n * sizes.c * sizes.wi * sizes.wi +
-           q[1] * sizes.n * sizes.volume * sizes.k +
-           q[2] * sizes.n * sizes.k * sizes.wo * sizes.wo + q[3];
-  }
-  return 0.0;
+  if (which.algorithm == Algorithm::kGemm) return parameters_->linear_ms("algo2_pre", "pre", layer);
+  if (which.algorithm != Algorithm::kWinogradNonfused) return 0.0;
+  return parameters_->linear_ms(fmt::format("{}_pre", which.name), "pre", layer);
 }
 
 AlgorithmPrediction Predictor::predict_blocks(Algorithm algorithm,
@@ -220,40 +164,31 @@ AlgorithmPrediction Predictor::predict_blocks(Algorithm algorithm,
   return prediction;
 }
 
-AlgorithmPrediction Predictor::predict_fft(const read::SeerLayer& layer) const {
-  const std::int64_t width = fft_width(layer.in_width);
-  if (layer.stride != 1 || width == 0) {
-    return not_computed(kNoFftMs, "algorithm 4 computes stride 1 and images up to 256 only");
-  }
-  if (!rules_.sentinel_times && layer.batch != kFittedBatch) {
-    return not_computed(kNoFftMs, "algorithm 4 is fitted for batch 128 only");
-  }
-  AlgorithmPrediction prediction;
-  prediction.tiles = 1.0;
-  prediction.time_ms =
-      fft_products(parameters_->need(fmt::format("algo4_{}", width), "poly", 4), layer);
-  return prediction;
-}
-
-AlgorithmPrediction Predictor::predict_fft_tiling(const read::SeerLayer& layer) const {
-  AlgorithmPrediction prediction;
-  if (layer.filter_width > kFftTile) {
+AlgorithmPrediction Predictor::predict_fft(Algorithm algorithm,
+                                           const read::SeerLayer& layer) const {
+  const bool is_tiled = algorithm == Algorithm::kFftTiling;
+  if (is_tiled && layer.filter_width > kFftTile)
     return not_computed(kNoFftMs, "algorithm 5 computes filters up to 32 only");
-  }
-  const Sizes sizes(layer);
-  const std::array features{sizes.c, sizes.k, sizes.wo, sizes.filter};
-  const KernelType type = type_from_class(parameters_->need_tree("ctree_algo5").evaluate(features));
-  const double across = std::ceil(sizes.wo / (static_cast<double>(kFftTile + 1) - sizes.filter));
-  if (layer.stride != 1) {
-    prediction = not_computed(kNoFftMs, "algorithm 5 computes stride 1 only");
+  const std::int64_t width = fft_width(layer.in_width);
+  AlgorithmPrediction prediction;
+  if (layer.stride != 1 || (!is_tiled && width == 0)) {
+    prediction = not_computed(kNoFftMs, is_tiled ? "algorithm 5 computes stride 1 only"
+                                                 : "algorithm 4 computes stride 1 and images up to "
+                                                   "256 only");
   } else if (!rules_.sentinel_times && layer.batch != kFittedBatch) {
-    prediction = not_computed(kNoFftMs, "algorithm 5 is fitted for batch 128 only");
-  } else {
-    prediction.time_ms =
-        across * across * fft_products(parameters_->need("algo5", "poly", 4), layer);
+    prediction = not_computed(
+        kNoFftMs, fmt::format("algorithm {} is fitted for batch 128 only", index_of(algorithm)));
   }
-  prediction.type = type;
-  prediction.tiles = across * across;
+  if (!is_tiled && !prediction.reason.empty()) return prediction;
+  const Sizes sizes(layer);
+  prediction.tiles = is_tiled ? fft_tiles(layer) : 1;
+  if (is_tiled) {
+    const std::array features{sizes.c, sizes.k, sizes.wo, sizes.filter};
+    prediction.type = type_from_class(parameters_->need_tree("ctree_algo5").evaluate(features));
+  }
+  if (!prediction.reason.empty()) return prediction;
+  prediction.time_ms =
+      parameters_->linear_ms(is_tiled ? "algo5" : fmt::format("algo4_{}", width), "poly", layer);
   return prediction;
 }
 
@@ -287,18 +222,6 @@ std::size_t Predictor::pick_variant(Algorithm algorithm, const read::SeerLayer& 
   return range[which];
 }
 
-const BlockModel& Predictor::block_model(std::size_t variant) const {
-  const auto& found = block_models_.at(variant);
-  if (!found) throw std::invalid_argument(missing_[variant]);
-  return *found;
-}
-
-double Predictor::resident_blocks(const Variant& variant) const {
-  const std::int64_t per_sm = gpu_.blocks_per_sm.value_or(variant.blocks_per_sm);
-  const std::int64_t sms = rules_.keeps_titan_xp_blocks ? kTitanXpSms : gpu_.sm_count;
-  return static_cast<double>(per_sm * sms);
-}
-
 double predict_operator(const Parameters& parameters, const OperatorEntry& entry,
                         const read::SeerLayer& layer, std::optional<double> forward_ms) {
   if (entry.coefficient_count == 0) {
@@ -309,9 +232,7 @@ double predict_operator(const Parameters& parameters, const OperatorEntry& entry
     const auto features = traffic_features(layer, 0.0);
     return *forward_ms * tree.evaluate(std::span(features).first(6));
   }
-  const auto& coefficients = parameters.need(entry.name, "poly", entry.coefficient_count);
-  const std::vector<double> terms = operator_terms(entry, layer);
-  return std::inner_product(terms.begin(), terms.end(), coefficients.begin(), 0.0);
+  return parameters.linear_ms(entry.name, "poly", layer);
 }
 
 }  // namespace inline_prof::model::seer

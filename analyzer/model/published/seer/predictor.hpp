@@ -42,28 +42,6 @@ struct BlockPrediction {
   double main_ms = 0.0;  // the one of the three that the type selects
 };
 
-// The coefficients and trees of one variant, looked up once.
-class BlockModel {
- public:
-  // Keeps pointers into `parameters`.  Throws std::invalid_argument naming what is missing.
-  BlockModel(const Parameters& parameters, const Variant& variant);
-
-  // `blocks` is L and `resident_blocks` is B; both greater than 0.
-  [[nodiscard]] BlockPrediction predict(const read::SeerLayer& layer, double blocks,
-                                        double resident_blocks) const;
-
- private:
-  const Variant* variant_;
-  const std::vector<double>* instructions_;
-  const std::vector<double>* compute_;   // null: not fitted
-  const std::vector<double>* dram_;      // null: not fitted
-  const std::vector<double>* resource_;  // null: not fitted
-  const std::vector<double>* any_;       // null: the parameters have no such set
-  const Tree* type_;
-  const Tree* reads_;
-  const Tree* writes_;
-};
-
 // 0, 1 or 2, as a tree answers.  Throws std::invalid_argument for anything else.
 [[nodiscard]] KernelType type_from_class(double value);
 
@@ -111,7 +89,8 @@ class Predictor {
  public:
   // Keeps a reference to `parameters`.  Parameters that an algorithm lacks are complained about
   // when it is asked for.
-  Predictor(const Parameters& parameters, Rules rules, GpuChoice gpu = {});
+  Predictor(const Parameters& parameters, Rules rules, GpuChoice gpu = {})
+      : parameters_(&parameters), rules_(rules), gpu_(gpu) {}
 
   // Throws std::invalid_argument if the parameters lack what the algorithm needs.
   [[nodiscard]] AlgorithmPrediction predict(Algorithm algorithm,
@@ -122,25 +101,23 @@ class Predictor {
   // the count from the tiles).  Throws std::invalid_argument as predict().
   [[nodiscard]] BlockPrediction main_kernel(std::size_t variant, const read::SeerLayer& layer,
                                             double blocks) const;
-  [[nodiscard]] double blocks_of(std::size_t variant, const read::SeerLayer& layer) const;
+  [[nodiscard]] double blocks_of(std::size_t variant, const read::SeerLayer& layer) const {
+    return launched_blocks(kVariants.at(variant), layer, rules_);
+  }
   // Returns the kernels that algorithms 2 and 7 run beside the main one; 0 for the others.
   [[nodiscard]] double helpers_ms(std::size_t variant, const read::SeerLayer& layer) const;
 
  private:
   [[nodiscard]] AlgorithmPrediction predict_blocks(Algorithm algorithm,
                                                    const read::SeerLayer& layer) const;
-  [[nodiscard]] AlgorithmPrediction predict_fft(const read::SeerLayer& layer) const;
-  [[nodiscard]] AlgorithmPrediction predict_fft_tiling(const read::SeerLayer& layer) const;
+  [[nodiscard]] AlgorithmPrediction predict_fft(Algorithm algorithm,
+                                                const read::SeerLayer& layer) const;
   [[nodiscard]] AlgorithmPrediction not_computed(double sentinel_ms, std::string reason) const;
   [[nodiscard]] std::size_t pick_variant(Algorithm algorithm, const read::SeerLayer& layer) const;
-  [[nodiscard]] const BlockModel& block_model(std::size_t variant) const;
-  [[nodiscard]] double resident_blocks(const Variant& variant) const;
 
   const Parameters* parameters_;
   Rules rules_;
   GpuChoice gpu_;
-  std::array<std::optional<BlockModel>, kVariants.size()> block_models_;
-  std::array<std::string, kVariants.size()> missing_;  // why there is no block model
 };
 
 // Returns milliseconds.  `forward_ms` is asked for by the gradients only.

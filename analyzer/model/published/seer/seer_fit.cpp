@@ -1,6 +1,8 @@
 #include "model/published/seer/seer_fit.hpp"
 
+#include "model/published/models.hpp"
 #include "model/published/seer/evaluation.hpp"
+#include "model/row_reader.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 
@@ -21,21 +25,25 @@ using read::SeerSample;
 constexpr std::string_view kFftTilingTypes = "algo5-ctree";
 constexpr std::string_view kOperatorPrefix = "Other-ops-";
 
-// Tables of operators: the name behind the prefix, and the columns behind the layer.
+// Tables of operators: the name behind the prefix, the number of columns behind the layer, and
+// which of them an operator is fitted to.
 //   maxpool       forward, gradient
 //   conv_1x1_*    time
 //   data_layout   algorithm (-1), time
 //   conv_grad     forward, input gradient, filter gradient, their sum, both over the forward time
-constexpr std::size_t kRatioColumn = 4;
-struct OperatorTable {
+struct OperatorColumn {
+  std::string_view table;
+  std::size_t column_count, column;
   std::string_view name;
-  std::size_t value_count;
 };
-constexpr std::array<OperatorTable, 5> kOperatorTables = {{{"maxpool", 2},
-                                                           {"conv_1x1_less128", 1},
-                                                           {"conv_1x1_larger128", 1},
-                                                           {"data_layout", 2},
-                                                           {"conv_grad", 6}}};
+constexpr std::array<OperatorColumn, 7> kOperatorColumns = {
+    {{"maxpool", 2, 0, "maxpool"},
+     {"maxpool", 2, 1, "maxpool_grad"},
+     {"conv_1x1_less128", 1, 0, "conv_1x1_less128"},
+     {"conv_1x1_larger128", 1, 0, "conv_1x1_larger128"},
+     {"data_layout", 2, 1, "data_layout"},
+     {"conv_grad", 6, 4, "conv_grad_input"},
+     {"conv_grad", 6, 5, "conv_grad_filter"}}};
 
 bool is_timed_table(std::string_view model) {
   return model == kFftTilingTypes || seer::coefficient_count(model, "pre") > 0 ||
@@ -49,10 +57,13 @@ std::vector<double> features_of(const SeerLayer& layer, double blocks, std::size
 
 class Fitter {
  public:
-  explicit Fitter(const SeerFitOptions& options) : options_(options) {}
+  explicit Fitter(const SeerFitOptions& options) : options_(options) {
+    if (options.prior != nullptr) fit_.parameters = *options.prior;
+  }
 
   void fit_variant(const std::string& name, std::vector<SeerSample> samples) {
     const seer::Variant& variant = seer::kVariants[seer::find_variant(name)];
+    if (options_.prior != nullptr) return fit_types(name, samples);
     if (name == "algo1_128x32") {
       // This one table has narrower layers than cuDNN computes; prediction pads all of algorithm 1.
       for (SeerSample& sample : samples) {
@@ -109,64 +120,24 @@ class Fitter {
   }
 
   void fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows) {
-    if (name == kFftTilingTypes) {
+    const seer::OperatorEntry* entry = seer::find_operator(name);
+    const bool is_gradient = entry != nullptr && entry->coefficient_count == 0;
+    if (name == kFftTilingTypes || is_gradient) {
       std::vector<TreeSample> samples;
       for (const auto& row : rows) {
         const auto all = seer::traffic_features(row.layer, 0.0);
-        samples.push_back({{all[0], all[2], all[3], all[4]}, row.value});
+        samples.push_back({is_gradient ? features_of(row.layer, 0.0, 6)
+                                       : std::vector<double>{all[0], all[2], all[3], all[4]},
+                           row.value});
       }
-      fit_one_tree("ctree_algo5", samples, TreeKind::kClass);
-      return;
+      return fit_one_tree(is_gradient ? fmt::format("rtree_{}", name) : "ctree_algo5", samples,
+                          is_gradient ? TreeKind::kRegression : TreeKind::kClass);
     }
     std::vector<LinearSample> samples;
-    for (const auto& row : rows) {
-      const seer::Sizes sizes(row.layer);
-      const auto& [n, c, wi, k, wo, filter, stride, volume] = sizes;
-      std::vector<double> terms{c, c * k, k, 1.0};
-      if (name == "algo2_pre") {
-        terms = {n * wo * wo * volume, k * volume, 1.0};
-      } else if (name.ends_with("_pre")) {
-        terms = {n * c * wi * wi, n * volume * k, n * k * wo * wo, 1.0};
-      } else if (name == "algo5") {
-        const double across = std::ceil(wo / (33.0 - filter));
-        for (double& term : terms)
-          term *= across * across;
-      }
-      samples.push_back({std::move(terms), row.value});
-    }
+    for (const auto& row : rows)
+      samples.push_back({seer::linear_terms(name, row.layer), row.value});
     const std::string_view kind = name.ends_with("_pre") ? "pre" : "poly";
     fit_coefficients(name, kind, seer::coefficient_count(name, kind), samples);
-  }
-
-  void fit_operator(const std::string& table, const std::vector<read::SeerOperatorRow>& rows) {
-    const auto fit_column = [&](std::string_view name, std::size_t column) {
-      const seer::OperatorEntry* entry = seer::find_operator(name);
-      std::vector<LinearSample> samples;
-      samples.reserve(rows.size());
-      for (const auto& row : rows) {
-        samples.push_back({seer::operator_terms(*entry, row.layer), row.values[column]});
-      }
-      fit_coefficients(std::string(name), "poly", entry->coefficient_count, samples);
-    };
-    const auto fit_ratio = [&](std::string_view name, std::size_t column) {
-      std::vector<TreeSample> samples;
-      samples.reserve(rows.size());
-      for (const auto& row : rows) {
-        samples.push_back({features_of(row.layer, 0.0, 6), row.values[column]});
-      }
-      fit_one_tree(std::string(name), samples, TreeKind::kRegression);
-    };
-    if (table == "maxpool") {
-      fit_column("maxpool", 0);
-      fit_column("maxpool_grad", 1);
-    } else if (table == "data_layout") {
-      fit_column("data_layout", 1);
-    } else if (table == "conv_grad") {
-      fit_ratio("rtree_conv_grad_input", kRatioColumn);
-      fit_ratio("rtree_conv_grad_filter", kRatioColumn + 1);
-    } else {
-      fit_column(table, 0);
-    }
   }
 
   SeerFit take() { return std::move(fit_); }
@@ -187,8 +158,7 @@ class Fitter {
 
   void fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples,
                     TreeKind kind) {
-    const TreeOptions options = options_.tunes_trees ? tune_tree(samples, kind) : TreeOptions{};
-    fit_.parameters.trees[name] = fit_tree(samples, kind, options);
+    fit_.parameters.trees[name] = fit_tree(samples, kind);
   }
 
   // The rows of each type, and of all of them.
@@ -226,7 +196,36 @@ class Fitter {
         fit_coefficients(name, kinds[type], counts[type], by_type[type]);
       }
     }
-    if (needs_any) fit_coefficients(name, "any", 4, any);
+    if (needs_any && options_.prior == nullptr) return fit_coefficients(name, "any", 4, any);
+    if (needs_any) scale_prior(name, by_type, kinds, any);
+  }
+
+  // Too few rows of a run for coefficients of their own: those of the prior, times one factor.
+  void scale_prior(const std::string& name, const std::array<std::vector<LinearSample>, 3>& by_type,
+                   const std::array<std::string_view, 3>& kinds,
+                   const std::vector<LinearSample>& any) {
+    const auto prior_of = [&](std::string_view kind) {
+      return options_.prior->find(name, kind, seer::coefficient_count(name, kind));
+    };
+    std::vector<LinearSample> scaled;
+    const auto add = [&](const std::vector<LinearSample>& rows, const std::vector<double>& prior) {
+      for (const LinearSample& row : rows)
+        scaled.push_back(
+            {{std::inner_product(prior.begin(), prior.end(), row.terms.begin(), 0.0)}, row.value});
+    };
+    for (std::size_t type = 0; type < kinds.size(); ++type)
+      if (const auto* prior = prior_of(kinds[type])) add(by_type[type], *prior);
+    if (scaled.empty()) add(any, *prior_of("any"));
+    const RelativeFit fit = fit_relative(scaled, options_.sign);
+    fit_.quality.push_back({name, "factor", scaled.size(), fit.rmspe});
+    for (const std::string_view kind : {kinds[0], kinds[1], kinds[2], std::string_view("any")}) {
+      auto own = fit_.parameters.coefficients.find(std::pair(name, std::string(kind)));
+      const auto* prior = prior_of(kind);
+      if (own == fit_.parameters.coefficients.end() || prior == nullptr || own->second != *prior)
+        continue;  // there is none, or it has rows of its own
+      for (double& coefficient : own->second)
+        coefficient *= fit.coefficients.front();
+    }
   }
 
   SeerFitOptions options_;
@@ -272,30 +271,44 @@ seer::Errors cross_validate(const std::string& name, const std::vector<SeerSampl
     if (train.variants.empty() || test.empty()) continue;
     const SeerFit fit = fit_seer(train, options);
     const seer::Predictor predictor(fit.parameters, rules);
-    const auto rows = seer::test_variant(predictor, seer::find_variant(name), test).rows;
+    const auto rows = seer::test_variant(predictor, seer::find_variant(name), test);
     judged.insert(judged.end(), rows.begin(), rows.end());
   }
   return seer::errors_of(judged);
 }
 
 FitResult fit(const FitRequest& request) {
-  if (!request.boundary.empty() || !request.prior.empty() || request.points) {
-    throw std::invalid_argument("the fit of seer takes no --boundary, --prior or --points");
-  }
+  if (!request.boundary.empty() || request.points)
+    throw std::invalid_argument("the fit of seer takes no --boundary or --points");
   SeerFitOptions options;
   options.keeps_sparse_types = choice(request, "sparse_types", "pooled", "published");
   options.sign = choice(request, "sign", "any", "not_negative") ? Sign::kNotNegative : Sign::kAny;
-  options.tunes_trees = choice(request, "trees", "full", "tuned");
   const bool splits = choice(request, "split", "none", "systematic");
   const seer::Rules rules =
       options.keeps_sparse_types ? seer::kPublishedRules : seer::kCorrectedRules;
 
+  seer::Parameters prior;
+  if (!request.prior.empty()) {
+    prior = seer::read_seer_parameters(request.prior);
+    options.prior = &prior;
+  }
   SeerTables tables;
   read::Parameters file;
+  FitResult result;
+  const std::int64_t sm_count = request.machine ? request.machine->sm_count : seer::kTitanXpSms;
   for (const read::Table& table : request.tables) {
-    add_seer_table(tables, table, seer::model_of_file(table.label()));
+    const bool is_run = table.find("time_us").has_value();
+    if (!is_run && options.prior != nullptr)
+      throw std::invalid_argument("--prior: SEER's own tables say all that a fit needs");
+    if (is_run) {
+      result.summary += add_seer_run(tables, table, options.prior, sm_count);
+    } else {
+      add_seer_table(tables, table, seer::model_of_file(table.label()));
+    }
     file.trained_rows += static_cast<std::int64_t>(table.row_count());
   }
+  if (tables.variants.empty() && tables.timed.empty() && !result.summary.empty())
+    throw read::InputError(result.summary.substr(0, result.summary.size() - 1));
   std::map<std::string, std::vector<SeerSample>> kept_aside;
   if (splits) {
     for (auto& [name, samples] : tables.variants) {
@@ -306,7 +319,6 @@ FitResult fit(const FitRequest& request) {
   }
 
   const SeerFit fitted = fit_seer(tables, options);
-  FitResult result;
   for (const SeerFitQuality& quality : fitted.quality) {
     result.summary += fmt::format("{:<22} {:<9} {:>5} rows, error on them {:.2f} %\n",
                                   quality.model, quality.kind, quality.rows, 100.0 * quality.rmspe);
@@ -315,14 +327,14 @@ FitResult fit(const FitRequest& request) {
   for (const auto& [name, samples] : tables.variants) {
     request.say(fmt::format("cross-validating {}", name));
     const std::size_t variant = seer::find_variant(name);
-    const auto own = seer::errors_of(seer::test_variant(predictor, variant, samples).rows);
+    const auto own = seer::errors_of(seer::test_variant(predictor, variant, samples));
     const auto unseen = cross_validate(name, samples, options, rules);
     result.summary += fmt::format(
         "{:<22} RMSPE {:.2f} % on its {} rows, {:.2f} % on families of layers kept out of the fit",
         name, own.rmspe_percent, own.rows, unseen.rmspe_percent);
     if (splits) {
       const auto test =
-          seer::errors_of(seer::test_variant(predictor, variant, kept_aside.at(name)).rows);
+          seer::errors_of(seer::test_variant(predictor, variant, kept_aside.at(name)));
       result.summary +=
           fmt::format(", {:.2f} % on the {} kept aside", test.rmspe_percent, test.rows);
     }
@@ -358,24 +370,135 @@ void add_seer_table(SeerTables& tables, const read::Table& table, std::string_vi
     }
     return append(tables.timed[std::string(model)], std::move(rows));
   }
-  for (const OperatorTable& entry : kOperatorTables) {
-    if (model != fmt::format("{}{}", kOperatorPrefix, entry.name)) continue;
-    auto rows = read::read_seer_operator(table, entry.value_count);
-    const std::size_t first = entry.name == "data_layout" ? 1 : 0;
+  bool is_known = false;
+  for (const OperatorColumn& entry : kOperatorColumns) {
+    if (model != fmt::format("{}{}", kOperatorPrefix, entry.table)) continue;
+    is_known = true;
+    auto& timed = tables.timed[std::string(entry.name)];
+    const auto rows = read::read_seer_operator(table, entry.column_count);
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      for (std::size_t i = first; i < entry.value_count; ++i) {
-        if (!(rows[row].values[i] > 0)) {
-          table.fail(row, 8 + i,
-                     fmt::format("expected more than 0, found {:g}", rows[row].values[i]));
-        }
-      }
+      const double value = rows[row].values[entry.column];
+      if (!(value > 0))
+        table.fail(row, 8 + entry.column, fmt::format("expected more than 0, found {:g}", value));
+      timed.push_back({.layer = rows[row].layer, .value = value});
     }
-    return append(tables.operators[std::string(entry.name)], std::move(rows));
   }
+  if (is_known) return;
   throw read::InputError(fmt::format(
       "{}: the name {} belongs to none of SEER's tables; expected one such as algo0_32x32, "
       "algo2_pre, algo4_16, algo5, algo5-ctree or Other-ops-maxpool",
       table.label(), model));
+}
+
+namespace {
+
+// The columns of SEER's model in which operations of a run stand.
+constexpr std::array<std::string_view, 8> kLayerColumns{"batch",   "in_chan", "in_wid", "out_chan",
+                                                        "out_wid", "ker_wid", "stride", "padding"};
+
+struct RunRow {
+  SeerLayer layer;
+  std::string op;  // empty: a convolution
+  std::optional<std::int64_t> algorithm;
+  double time_ms = 0;
+};
+
+std::vector<RunRow> rows_of_run(const read::Table& table) {
+  std::vector<model::Column> columns;
+  for (const std::string_view name : kLayerColumns)
+    columns.push_back(model::optional(model::size_column(name, "", 1e9, 0)));
+  columns.push_back(model::word_column("op", ""));
+  columns.push_back(model::optional(model::size_column("algo", "", 7, 0)));
+  columns.push_back({"time_us", "us", model::ColumnKind::kNumber, 1e-3, 1e9, true, ""});
+  model::RowReader reader(table, columns);
+  std::vector<RunRow> rows;
+  for (std::size_t i = 0; i < table.row_count(); ++i) {
+    const model::Row cells = reader.read(i);
+    const model::NamedRow row(cells, columns);
+    std::array<std::int64_t, kLayerColumns.size()> size{};
+    for (std::size_t j = 0; j < size.size(); ++j)
+      size[j] = row.whole(kLayerColumns[j]);
+    rows.push_back(
+        {.layer = {size[0], size[1], size[2], size[3], size[4], size[5], size[6], size[7]},
+         .op = row.text("op"),
+         .algorithm = row.has("algo") ? std::optional(row.whole("algo")) : std::nullopt,
+         .time_ms = row.number("time_us") / 1e3});
+  }
+  return rows;
+}
+
+// Returns the main kernel of a run's row; throws std::invalid_argument where `prior` does not know
+// it.
+std::pair<std::string, SeerSample> sample_of(const RunRow& row, const seer::Predictor& predictor) {
+  const auto p = predictor.predict(static_cast<seer::Algorithm>(*row.algorithm), row.layer);
+  if (!p.main) throw std::invalid_argument(p.reason);
+  const seer::BlockPrediction& main = *p.main;
+  constexpr double busy = 10;
+  SeerSample sample{.layer = row.layer,
+                    .algorithm = *row.algorithm,
+                    .time_ms = row.time_ms - p.helpers_ms,
+                    .fp32_instructions = main.instructions * main.blocks,
+                    .dram_reads = main.reads * main.blocks,
+                    .dram_writes = main.writes * main.blocks,
+                    .resident_blocks = std::llround(main.resident_blocks),
+                    .blocks = std::llround(main.blocks)};
+  if (main.type == seer::KernelType::kCompute) sample.fp32_utilisation = busy;
+  if (main.type == seer::KernelType::kDram) sample.dram_utilisation = busy;
+  if (!(sample.time_ms > 0)) throw std::invalid_argument("shorter than the kernels beside it");
+  return {std::string(seer::kVariants[p.variant].name), sample};
+}
+
+}  // namespace
+
+std::string add_seer_run(SeerTables& tables, const read::Table& table,
+                         const seer::Parameters* prior, std::int64_t sm_count) {
+  const std::vector<RunRow> rows = rows_of_run(table);
+  std::map<std::string, std::size_t> left_out;  // by reason
+  const auto forward_ms = [&](const SeerLayer& layer) {
+    for (const RunRow& row : rows)
+      if (row.layer == layer && (row.op.empty() || row.op.starts_with("conv_1x1")))
+        return row.time_ms;
+    return 0.0;
+  };
+  static const seer::Parameters nothing;
+  const seer::Predictor predictor(prior == nullptr ? nothing : *prior, seer::kCorrectedRules,
+                                  {.sm_count = sm_count});
+  for (const RunRow& row : rows) {
+    std::string model = row.op;
+    double value = row.time_ms;
+    const auto algorithm = static_cast<seer::Algorithm>(row.algorithm.value_or(0));
+    if (const auto* entry = seer::find_operator(model); entry && entry->coefficient_count == 0) {
+      value = forward_ms(row.layer) > 0 ? value / forward_ms(row.layer) : 0;
+      if (value == 0) {
+        ++left_out["gradients whose forward pass is not in the run"];
+        continue;
+      }
+    } else if (model.empty() && !row.algorithm) {
+      ++left_out["convolutions without cuDNN's algorithm"];
+      continue;
+    } else if (algorithm == seer::Algorithm::kFft) {
+      model = fmt::format("algo4_{}", seer::fft_width(row.layer.in_width));
+    } else if (algorithm == seer::Algorithm::kFftTiling) {
+      model = "algo5";
+    } else if (model.empty()) {
+      try {
+        if (prior == nullptr) throw std::invalid_argument("--prior");
+        const auto [variant, sample] = sample_of(row, predictor);
+        tables.variants[variant].push_back(sample);
+      } catch (const std::invalid_argument& error) {
+        ++left_out[prior == nullptr
+                       ? "convolutions that need --prior, for their instructions and traffic"
+                       : fmt::format("convolutions that the prior does not know: {}",
+                                     error.what())];
+      }
+      continue;
+    }
+    tables.timed[model].push_back({row.layer, row.algorithm.value_or(0), value});
+  }
+  std::string text;
+  for (const auto& [reason, count] : left_out)
+    text += fmt::format("{}: left out: {} {}\n", table.label(), count, reason);
+  return text;
 }
 
 SeerSplit split_seer_samples(std::vector<read::SeerSample> samples, bool loses_fastest) {
@@ -394,21 +517,17 @@ SeerSplit split_seer_samples(std::vector<read::SeerSample> samples, bool loses_f
 }
 
 SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options) {
-  if (tables.variants.empty() && tables.timed.empty() && tables.operators.empty()) {
+  if (tables.variants.empty() && tables.timed.empty()) {
     throw std::invalid_argument("SEER is fitted to no tables");
   }
   Fitter fitter(options);
   for (const auto& [name, samples] : tables.variants) {
     if (!samples.empty()) fitter.fit_variant(name, samples);
   }
-  for (const std::size_t algorithm : {0U, 2U, 6U, 7U}) {
-    fitter.fit_variant_tree(algorithm, tables);
-  }
+  for (const std::size_t algorithm : {0U, 2U, 6U, 7U})
+    if (options.prior == nullptr) fitter.fit_variant_tree(algorithm, tables);
   for (const auto& [name, rows] : tables.timed) {
     if (!rows.empty()) fitter.fit_timed(name, rows);
-  }
-  for (const auto& [name, rows] : tables.operators) {
-    if (!rows.empty()) fitter.fit_operator(name, rows);
   }
   return fitter.take();
 }
@@ -422,7 +541,6 @@ FitEntry seer_fit_entry() {
        "its "
        "rows, \"published\" leaves ones where there are none"},
       {"sign", "any", "\"not_negative\" keeps all coefficients >= 0"},
-      {"trees", "full", "\"tuned\" chooses the smallest leaves by cross-validation"},
       {"split", "none", "\"systematic\" keeps 3 rows of 10 aside, as SEER did, and judges them"}};
   entry.needs_machine = false;
   entry.fit = fit;

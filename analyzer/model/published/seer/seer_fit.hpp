@@ -1,8 +1,9 @@
-// SEER's parameters from its tables, and decision trees from samples.
+// SEER's parameters from its tables and from runs.
 #pragma once
 
 #include "fit/fits.hpp"
 #include "fit/least_squares.hpp"
+#include "fit/tree_fit.hpp"
 #include "model/published/seer/parameters.hpp"
 #include "read/seer_tables.hpp"
 
@@ -15,52 +16,25 @@
 
 namespace inline_prof::fit {
 
-enum class TreeKind : std::uint8_t {
-  kClass,       // values are small integers >= 0; leaves answer the most frequent one
-  kRegression,  // leaves answer the mean
-};
-
-struct TreeSample {
-  std::vector<double> features;
-  double value = 0.0;
-};
-
-struct TreeOptions {
-  std::size_t max_splits = 64;
-  std::size_t min_parent_rows = 10;  // smaller nodes are leaves
-  std::size_t min_leaf_rows = 1;     // no split leaves fewer on either side
-};
-
-// A tree by CART: nodes are split in layers, breadth first, each where the impurity falls most
-// (Gini's for classes, the squared deviation for a regression).  Ties go to the first feature, then
-// to the smallest threshold, and where a layer would exceed `max_splits` to the nodes that gain
-// most. The same samples give the same tree.
-//
-// Source: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees",
-// Wadsworth, 1984; the limits and the order are those of MATLAB's fitctree and fitrtree as SEER
-// calls them.
-//
-// Throws std::invalid_argument for no samples or rows of different length.
-[[nodiscard]] model::seer::Tree fit_tree(std::span<const TreeSample> samples, TreeKind kind,
-                                         const TreeOptions& options = {});
-
-// `options` with the min_leaf_rows among 1, 2, 4 ... that predicts best in five-fold
-// cross-validation (row r is in fold r mod 5); ties go to the larger one.  SEER has a Bayesian
-// search for it whose outcome depends on the clock.
-[[nodiscard]] TreeOptions tune_tree(std::span<const TreeSample> samples, TreeKind kind,
-                                    TreeOptions options = {});
-
-// Tables by the model that they train, which is how their files are called: "algo0_32x32" ...,
-// "algo2_pre", "algo4_16" ..., "algo5", "algo5-ctree", "Other-ops-maxpool" and so on.
+// Measured rows by the model that they train.  SEER's own tables are called so: "algo0_32x32" ...,
+// "algo2_pre", "algo4_16" ..., "algo5", "algo5-ctree"; "Other-ops-maxpool" and so on are
+// operators', by whose names their rows stand here.
 struct SeerTables {
   std::map<std::string, std::vector<read::SeerSample>, std::less<>> variants;
+  // Milliseconds; a type in "algo5-ctree"; of a gradient the time over that of the forward pass.
   std::map<std::string, std::vector<read::SeerTimedLayer>, std::less<>> timed;
-  std::map<std::string, std::vector<read::SeerOperatorRow>, std::less<>> operators;
 };
 
 // Reads one more table; `model` says what it holds (model::seer::model_of_file).
 // Throws read::InputError; for a name that belongs to no model too.
 void add_seer_table(SeerTables& tables, const read::Table& table, std::string_view model);
+
+// Reads measured operations in the model's own columns with time_us, as `prof-model` makes them of
+// a run.  They tell times alone: the instructions and the traffic of a variant's blocks, and the
+// kernels beside it, are taken from `prior`, without which its rows are left out.  Returns what was
+// left out, a line each.  Throws read::InputError.
+std::string add_seer_run(SeerTables& tables, const read::Table& table,
+                         const model::seer::Parameters* prior, std::int64_t sm_count);
 
 // SEER's rule for keeping rows aside: row r, from 0, trains if r mod 10 < 7.  The rows of
 // algorithms 0, 1 and 2 are sorted by time before; its program loses the fastest of them on the
@@ -78,7 +52,8 @@ struct SeerFitOptions {
   // of all its rows to stand in.
   bool keeps_sparse_types = false;
   Sign sign = Sign::kAny;
-  bool tunes_trees = false;  // smallest leaves by cross-validation, else of one row
+  // Keeps the instructions, the trees and whatever else of it is not fitted; null: none.
+  const model::seer::Parameters* prior = nullptr;
 };
 
 // How well one set of coefficients does on the rows that it was fitted to.

@@ -236,7 +236,8 @@ TEST(EachModel, SaysOnceWhatIsWrongWithAUsersChoice) {
   const auto complaints = models.complaints();
   ASSERT_EQ(complaints.size(), 2U);
   EXPECT_TRUE(complaints[0].starts_with("fc: no_such_file.csv")) << complaints[0];
-  EXPECT_TRUE(complaints[1].starts_with("seer published: the published program knows titan-xp"))
+  EXPECT_TRUE(
+      complaints[1].starts_with("seer published, seer_pick published: the published program"))
       << complaints[1];
 }
 

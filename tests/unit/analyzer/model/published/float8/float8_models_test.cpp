@@ -1,4 +1,5 @@
 // The published roofline at its edges, with numbers that can be checked by hand.
+#include "model/machines.hpp"
 #include "model/published/float8/linear.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
@@ -40,9 +41,9 @@ TEST(Float8Casts, BlockwiseIsSixKernels) {
   const auto casts = blockwise_casts(kToyGpu, {128, 128, 128}, false);
   ASSERT_EQ(casts.size(), 6U);
   // 2 bytes read and 1 written of 16384 elements; 128 scales of 4 bytes.
-  EXPECT_DOUBLE_EQ(casts[0].kernels[0].traffic().value, 3 * 16384 + 512);
+  EXPECT_DOUBLE_EQ(casts[0].traffic.value, 3 * 16384 + 512);
   // One scale for the whole weight.
-  EXPECT_DOUBLE_EQ(casts[1].kernels[0].traffic().value, 3 * 16384 + 4);
+  EXPECT_DOUBLE_EQ(casts[1].traffic.value, 3 * 16384 + 4);
 }
 
 TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
@@ -129,17 +130,24 @@ INSTANTIATE_TEST_SUITE_P(
                "tensor_role bias is none of input, weight, grad_output"}),
     [](const auto& row) { return row.param.name; });
 
-TEST(Float8Roofline, ExplainsItselfWithTheNumbersOfTheRow) {
-  const read::Table table("gpu,M,K,N,recipe\nNVIDIA B200,16,32,64,nvfp4_static\n", "t.csv");
-  ModelOptions options;
-  options.constants = ConstantSet::kMain;
-  const auto model = find_model("roofline_linear").make(options);
-  RowReader reader(table, model->inputs());
-  const std::string text = model->explain(reader.read(0));
-  // 16*32 + 32*64 elements, a scale for each 16 of them; 2.5 bytes an element and a scale for 16.
-  EXPECT_NE(text.find("floor((16*32 + 32*64) / 16)"), std::string::npos) << text;
-  EXPECT_NE(text.find("(2.5*512 + 32) bytes"), std::string::npos) << text;
-  EXPECT_NE(text.find("speed-up = 4 us / 4 us = 1"), std::string::npos) << text;
+// The recipe in which roofline_linear is asked about a product.
+std::string recipe_told_by(const char* type, const char* kernel) {
+  const read::Op op{"gemm", "", {{"m", std::int64_t{64}}, {"a_type", std::string(type)}}};
+  const read::Machine h100 = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const auto inputs =
+      find_model("roofline_linear").inputs_of({op, h100, {.name = kernel, .blocks = 0}});
+  for (const auto& [column, value] : inputs.values) {
+    if (column == "float8_recipe" || column == "mx_recipe") return std::get<std::string>(value);
+  }
+  return "";
+}
+
+TEST(Float8Roofline, TypesAndKernelsTellTheRecipe) {
+  EXPECT_EQ(recipe_told_by("bf16", "sm90_fp8_blockwise"), "");
+  EXPECT_EQ(recipe_told_by("f8e4m3", "nvjet_qqtst_128x256"), "tensorwise");
+  EXPECT_EQ(recipe_told_by("f8e4m3", "deep_gemm::sm90_fp8_gemm_1d2d_impl"), "blockwise_128");
+  EXPECT_EQ(recipe_told_by("f8e4m3", "cutlass_mx_float8_t<float_e4m3_t>"), "mxfp8_cublas");
+  EXPECT_EQ(recipe_told_by("f4e2m1", "gemm"), "mxfp4_cutlass");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ const std::map<std::string, std::vector<JudgedTime>>& set_one() {
     std::map<std::string, std::vector<JudgedTime>> by_table;
     const fit::SeerTables tables = golden_training("test");
     for (const auto& [name, samples] : tables.variants) {
-      by_table[name] = test_variant(published_predictor(), find_variant(name), samples).rows;
+      by_table[name] = test_variant(published_predictor(), find_variant(name), samples);
     }
     for (const auto& [name, rows] : tables.timed) {
       const bool is_fft = name.starts_with("algo4_");

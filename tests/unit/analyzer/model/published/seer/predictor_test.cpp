@@ -128,9 +128,9 @@ TEST(SeerParameters, ThatLackAnAlgorithmAreNamedWhenItIsAskedFor) {
 
 TEST(SeerOperators, RoundNarrowOutputsUpToTiles) {
   read::SeerLayer layer = {1, 16, 4, 33, 4, 1, 1, 0};
-  const auto narrow = operator_terms(*find_operator("conv_1x1_less128"), layer);
+  const auto narrow = linear_terms("conv_1x1_less128", layer);
   EXPECT_EQ(narrow[1], 16.0 * 64);  // out: 4 x 4 of 64 channels
-  EXPECT_EQ(operator_terms(*find_operator("conv_1x1_larger128"), layer)[0], 16.0 * 33 * 16);
+  EXPECT_EQ(linear_terms("conv_1x1_larger128", layer)[0], 16.0 * 33 * 16);
 }
 
 }  // namespace

@@ -92,15 +92,6 @@ TEST(SeerTree, StopsAtItsNumberOfSplits) {
   EXPECT_EQ(tree.nodes.size(), 11U);
 }
 
-TEST(SeerTree, IsTunedToItsNoise) {
-  // Pure noise: leaves of one row remember it, and predict worse than one mean.
-  std::vector<TreeSample> samples;
-  for (int i = 0; i < 200; ++i) {
-    samples.push_back({{static_cast<double>(i)}, static_cast<double>((i * 7919) % 199)});
-  }
-  EXPECT_GT(tune_tree(samples, TreeKind::kRegression).min_leaf_rows, 8U);
-}
-
 read::SeerSample sample_of(std::int64_t algorithm, double time_ms) {
   read::SeerSample sample;
   sample.algorithm = algorithm;
