@@ -35,6 +35,12 @@ long processor_time_of(int thread) noexcept {
   return time.tv_sec * kNanosecondsPerSecond + time.tv_nsec;
 }
 
+long monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
+}
+
 }  // namespace
 
 void WriterThread::start() {
@@ -73,7 +79,7 @@ void WriterThread::tell_signal() {
 void WriterThread::loop() {
   const long checkpoint = options_.checkpoint_seconds * kNanosecondsPerSecond;
   long since_checkpoint = 0;
-  long since_watch = 0;
+  long watched_at = monotonic_ns();
   bool ticking = static_cast<bool>(options_.tick);
   while (!wanted_.load(std::memory_order_acquire)) {
     const long pause = ticking ? kTickNanoseconds : sys::kLongestSleepNanoseconds;
@@ -84,10 +90,9 @@ void WriterThread::loop() {
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
-    since_watch += pause;
-    if (since_watch >= kNanosecondsPerSecond && options_.watch) {
-      since_watch = 0;
-      options_.watch();
+    if (const long now = monotonic_ns(); now - watched_at >= kNanosecondsPerSecond) {
+      watched_at = now;
+      if (options_.watch) options_.watch();
     }
     // All threads of the application have ended: the process ends with this one, and its exit
     // handler asks for the file.

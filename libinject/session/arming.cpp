@@ -175,11 +175,17 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
     return begin_part_of_label(*armed, *wanted);
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
   if (event->is_inside_graph()) {
+    WatchBudget& budget = session_.watching.budget();
+    const bool is_watched = session_.watching.is_on();
+    const auto timed = is_watched ? budget.time_now_and_then() : WatchBudget::Timed(nullptr);
     auto replay = session_.graph_kernels.before_replay(
         *launch.graph, launch.stream, *event, *armed->timer.load(std::memory_order_relaxed),
         iteration_.load(std::memory_order_relaxed));
+    if (is_watched && replay.kind == Kind::kReplay) budget.spend_pair();
     if (replay.pair != nullptr) {
-      replay.pair->discard.store(session_.overhead.is_measured(), std::memory_order_relaxed);
+      replay.pair->is_watched = is_watched;
+      replay.pair->discard.store(session_.overhead.is_measured() && !is_watched,
+                                 std::memory_order_relaxed);
       wanted->taken.store(replay.pair, std::memory_order_release);
     }
     return replay;

@@ -16,9 +16,13 @@ constexpr int kMostAttempts = 3;
 
 constexpr int kMostRefusals = 16;
 
+// A watched run takes so many samples with one clone, which costs as many warm-ups.
+constexpr std::uint32_t kSamplesOfVisit = 16;
+
 }  // namespace
 
 bool GraphMeasurement::is_through() const {
+  if (visited_) return recorded_.load(std::memory_order_relaxed) >= kSamplesOfVisit;
   return runs_[current_].samples_before + recorded_.load(std::memory_order_relaxed) >=
          static_cast<std::uint32_t>(session_.settings.repeat);
 }
@@ -67,6 +71,7 @@ void GraphMeasurement::after_replay(timer::ContextTimer::Pair* pair, bool launch
 }
 
 void GraphMeasurement::say_why_not(record::EventRecord& event, std::string why_not) {
+  if (visited_) return;  // it has samples
   const std::lock_guard lock(session_.run.mutex);
   event.add_flag(record::Flag::kNotMeasurable);
   event.reason = std::move(why_not);
@@ -90,7 +95,7 @@ void GraphMeasurement::order() {
 // Ends the measurement of this kernel, because it is complete or impossible; or starts it again.
 void GraphMeasurement::leave(bool again) {
   is_left_for_good_ = !again;
-  if (!again && current_ + 1 == runs_.size()) {
+  if (!again && current_ + 1 == runs_.size() && !visited_) {
     is_over_ = true;  // this clone stays for the overhead measurement
     return;
   }
@@ -101,8 +106,8 @@ void GraphMeasurement::leave(bool again) {
 // True once every pair has been read, which means that the GPU has finished with the clone.
 bool GraphMeasurement::is_read(const CloneRun& clone_run) const {
   for (const timer::ContextTimer& timer : session_.contexts.timers()) {
-    if (timer.context() == clone_run.context && timer.is_alive() && timer.pending() > 0)
-      return false;
+    if (timer.context() != clone_run.context || !timer.is_alive()) continue;
+    if (visited_ ? timer.has_pair_of(*clone_run.event) : timer.pending() > 0) return false;
   }
   return true;
 }
@@ -118,30 +123,62 @@ void GraphMeasurement::pause() {
   stage_.store(Stage::kIdle, std::memory_order_release);
   clone_.destroy();
   runs_.clear();
+  visited_.reset();
   current_ = 0;
   is_over_ = true;
 }
 
+void GraphMeasurement::add_runs(std::size_t target) {
+  const auto repeat = static_cast<std::uint32_t>(session_.settings.repeat);
+  for (record::EventRecord* event : session_.phases.course().targets[target].events) {
+    const LaunchSite* site = session_.sites.of_event(event);
+    if (site == nullptr || event->has(record::Flag::kNotMeasurable) ||
+        (!visited_ && event->sample_count() >= repeat)) {
+      continue;
+    }
+    runs_.push_back({.target = target,
+                     .event = event,
+                     .nodes = {.graph = site->graph,
+                               .first = static_cast<std::size_t>(event->first_node),
+                               .last = static_cast<std::size_t>(event->last_node)},
+                     .context = site->stream->timer->context()});
+  }
+}
+
 void GraphMeasurement::plan(const std::vector<std::size_t>& targets) {
   const std::lock_guard lock(clone_.building);
-  const auto repeat = static_cast<std::uint32_t>(session_.settings.repeat);
-  for (const std::size_t target : targets) {
-    for (record::EventRecord* event : session_.phases.course().targets[target].events) {
-      const LaunchSite* site = session_.sites.of_event(event);
-      if (site == nullptr || event->has(record::Flag::kNotMeasurable) ||
-          event->sample_count() >= repeat) {
-        continue;
-      }
-      runs_.push_back({.target = target,
-                       .event = event,
-                       .nodes = {.graph = site->graph,
-                                 .first = static_cast<std::size_t>(event->first_node),
-                                 .last = static_cast<std::size_t>(event->last_node)},
-                       .context = site->stream->timer->context()});
-    }
-  }
+  for (const std::size_t target : targets)
+    add_runs(target);
   is_over_ = runs_.empty();
   has_runs_.store(!runs_.empty(), std::memory_order_release);
+}
+
+void GraphMeasurement::begin_visit(std::size_t target) {
+  const std::lock_guard lock(clone_.building);
+  runs_.clear();
+  current_ = 0;
+  visited_ = target;
+  stage_.store(Stage::kIdle, std::memory_order_release);
+  add_runs(target);
+  is_over_ = runs_.empty();
+  has_runs_.store(!runs_.empty(), std::memory_order_release);
+}
+
+std::optional<std::size_t> GraphMeasurement::visit(std::size_t target) {
+  if (visited_ == target) return next();
+  switch (stage_.load(std::memory_order_acquire)) {
+    case Stage::kReady:
+      leave(false);
+      return std::nullopt;
+    case Stage::kOrdered:
+      return std::nullopt;
+    case Stage::kLeaving:
+      session_.writer->nudge();
+      return std::nullopt;
+    default:
+      begin_visit(target);
+      return next();
+  }
 }
 
 std::optional<std::size_t> GraphMeasurement::next() {
@@ -159,6 +196,7 @@ std::optional<std::size_t> GraphMeasurement::next() {
       case Stage::kLeft:
         if (is_left_for_good_) ++current_;
         stage_.store(Stage::kIdle, std::memory_order_release);
+        is_over_ = current_ == runs_.size();
         break;
       case Stage::kReady:
         switch (outlook()) {

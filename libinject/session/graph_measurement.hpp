@@ -32,6 +32,9 @@ class GraphMeasurement {
   // The target whose clone is launched in the iteration that begins; none while a clone is being
   // built.
   [[nodiscard]] std::optional<std::size_t> next();
+  // A watched run measures a few further samples of this kernel, after those of the last one:
+  // called instead of next() in iterations that may measure it.
+  [[nodiscard]] std::optional<std::size_t> visit(std::size_t target);
   // All samples are recorded: the last clone is destroyed as well.
   void finish();
 
@@ -71,6 +74,8 @@ class GraphMeasurement {
   };
   enum class Outlook { kGoesOn, kIsOver, kBeginsAgain };
 
+  void begin_visit(std::size_t target);
+  void add_runs(std::size_t target);
   [[nodiscard]] bool is_through() const;
   [[nodiscard]] Outlook outlook();
   void say_why_not(record::EventRecord& event, std::string why_not);
@@ -88,6 +93,7 @@ class GraphMeasurement {
   std::vector<CloneRun> runs_;
   std::size_t current_ = 0;
   bool is_left_for_good_ = true;
+  std::optional<std::size_t> visited_{};  // target
   std::atomic<bool> has_runs_{false};
   int idle_iterations_ = 0;
   std::uint32_t launched_before_ = 0;

@@ -266,20 +266,23 @@ void IterationSource::lose_period() {
     follow_again();
     return begin_warmup_again();
   }
-  if (session_.state() == RunState::kMeasuring && session_.phases.may_find_another()) {
-    sys::on_large_stack([&] {
-      session_.phases.leave(session_.phases.last_good(), "iterations came no more");
-      forget_searches();
-    });
-    searched_launches_ = 0;
-    return begin_warmup_again();
-  }
+  if (session_.state() == RunState::kMeasuring && session_.phases.may_find_another())
+    return search_again();
   forget();
   is_guessed_ = true;  // what was measured came from a period
   session_.arming.disarm();
   if (session_.state() != RunState::kMeasuring) return;  // all is recorded
   session_.warn("the launches stopped repeating after iteration " +
                 std::to_string(session_.iteration()) + ": no iterations are seen any more");
+}
+
+void IterationSource::search_again() {
+  sys::on_large_stack([&] {
+    session_.phases.leave(session_.phases.last_good(), "iterations came no more");
+    forget_searches();
+  });
+  searched_launches_ = 0;
+  begin_warmup_again();
 }
 
 void IterationSource::judge_what_was_left() {

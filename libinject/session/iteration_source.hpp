@@ -64,6 +64,8 @@ class IterationSource {
   // part of a longer one: the warm-up has begun again.
   [[nodiscard]] bool confirm();
   void forget_searches() { searches_.clear(); }
+  // Searches once more, after a search behind a phase was given up.
+  void search_again();
 
   // While a boundary's stream, context or module is gone: what takes its place is searched for
   // before each launch, since an iteration may begin with that.  Needs no mutex.

@@ -301,9 +301,11 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
   }
   if (comparison_.differing == kDiffering) {
     if (!may_find_another()) {
-      session_.warn("launches have changed " + std::to_string(kMostRenewals) +
-                    " times: what comes after iteration " + std::to_string(comparison_.last_good) +
-                    " is measured only where it launches what was met before");
+      if (!std::exchange(has_said_that_there_are_too_many_, true))
+        session_.warn("launches have changed " + std::to_string(kMostRenewals) +
+                      " times: what comes after iteration " +
+                      std::to_string(comparison_.last_good) +
+                      " is measured only where it launches what was met before");
       comparison_.differing = 0;
       stop_comparing();
       renewals_ = kMostRenewals + 1;
@@ -398,7 +400,13 @@ bool Phases::go_on_with_known() {
   return true;
 }
 
+void Phases::forgive_renewal() noexcept {
+  const int renewals = std::min(renewals_.load(), kMostRenewals);
+  if (renewals > 0) renewals_.store(renewals - 1);
+}
+
 void Phases::stop_search() {
+  session_.watching.note_lost_iterations();
   measure_nothing();
   session_.enter(RunState::kMeasuring);
 }

@@ -87,6 +87,8 @@ class Phases {
   // Gives the events of a phase without any layer those of an earlier phase's events of their
   // names: PyTorch's hooks are not set again where that would compile the program anew.
   void take_layers_of_earlier();
+  // A watched run lasts for weeks: one of the renewals of the warm-up that are left becomes free.
+  void forgive_renewal() noexcept;
   // The search after a phase found no new iterations.
   void stop_search();
 
@@ -139,6 +141,7 @@ class Phases {
   Comparison comparison_;
   std::atomic<std::uint64_t> foreign_launches_{0};  // of kernels that the warm-up has not met
   std::atomic<int> renewals_{0};                    // how often the warm-up has begun again
+  bool has_said_that_there_are_too_many_ = false;
   // Iterations that were compared, and those that differed between others that did not.
   std::int64_t compared_ = 0;
   std::int64_t briefly_other_ = 0;

@@ -11,6 +11,8 @@
 #include <ctime>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace inline_prof::session {
@@ -18,6 +20,8 @@ namespace {
 
 // 1,000 histories and detectors stay below 12 MiB, and their part of prof.json below 4 MiB.
 constexpr std::size_t kMostHistories = 1000;
+
+constexpr std::size_t kMostLayers = 256;
 
 constexpr std::size_t kMostPairsOfAnIteration = 16;
 // Our thread reads them once a second, and a timer has 256.
@@ -41,6 +45,20 @@ constexpr std::int64_t kMostToCompare = 65'536;
 
 // The iteration stands for everything that slows down at once, a throttled GPU for one.
 constexpr double kWeightOfIteration = 0.5;
+
+// A clone of a graph measures one kernel inside.  Clones take turns: each has the first iterations
+// of a stretch, enough to build it, for its warm-ups and its samples.
+constexpr std::int64_t kStretchOfGraphs = 512;  // iterations
+constexpr std::int64_t kVisitOfGraph = 64;
+constexpr double kPairsOfVisit = 30;
+constexpr std::uint64_t kSeedOfGraphs = 0x6772617068;
+
+// A change is known to have begun within this time.
+constexpr double kSecondsOfOneChange = 300;
+constexpr std::size_t kMostReported = 64;
+
+// A warm-up that is begun again, or a search for iterations, takes 50 ms at most.
+constexpr double kSecondsToForgive = 600;
 
 constexpr std::int64_t kNoWork = std::int64_t{1} << 62U;
 
@@ -123,7 +141,7 @@ bool Watching::passes_over() noexcept {
   if (!is_on() || launch::filter.has(examined) || trigger::is_resumed()) return false;
   const std::int64_t next = session_.iteration() + 1;
   if (next >= next_work_.load(std::memory_order_acquire)) return false;
-  session_.set_iteration(next);
+  session_.begin_iteration();
   session_.run.last_iteration.store(next - 1, std::memory_order_relaxed);
   session_.source.forget_hints();
   return true;
@@ -213,6 +231,10 @@ std::vector<std::size_t> Watching::start_iteration(std::int64_t iteration) {
         !budget_.is_exhausted() && !is_paused_.load(std::memory_order_relaxed);
     if (is_affordable && planned_.front().is_timed) begin_timing_iteration(iteration);
     if (is_affordable) targets = std::move(planned_.front().targets);
+    if (is_affordable && planned_.front().in_graph) {
+      const auto target = session_.graph_kernels.visit(*planned_.front().in_graph);
+      if (target) targets.push_back(*target);
+    }
     planned_.pop_front();
   }
   std::int64_t next = next_comparison(iteration);
@@ -242,6 +264,7 @@ void Watching::every_second() {
   if (is_on()) read_pairs();
   update_record();
   measure_pace();
+  forgive();
   if (!is_on()) return;
   choose_weights();
   plan_ahead();
@@ -281,6 +304,27 @@ void Watching::update_record() {
   if (seconds > 0) record.cost_share = static_cast<double>(budget_.spent_ns()) * 1e-9 / seconds;
 }
 
+double Watching::bias_ns_of(int device_id) {
+  const std::lock_guard lock(session_.run.mutex);
+  return record::pair_bias_us(session_.run, device_id) * 1e3;
+}
+
+// A sample says by how much its layer is slower than it was: samples of all its events are pooled.
+void Watching::add_to_layer(const record::EventRecord& event, double now, std::int64_t iteration,
+                            double time_ns, std::vector<record::FoundChange>& found) {
+  const auto reference = references_.find(&event);
+  if (reference == references_.end() || reference->second.layer == kNoLayer) return;
+  Layer& layer = layers_[reference->second.layer];
+  if (!layer.detector) layer.detector.emplace(session_.config.false_alarms_per_month, series_);
+  const auto change =
+      layer.detector->add(now, iteration, time_ns / reference->second.ns * layer.ns);
+  if (!change) return;
+  found.push_back({.of = record::FoundChange::Of::kLayer,
+                   .layer_name = layer.name,
+                   .device_id = layer.device_id,
+                   .change = *change});
+}
+
 void Watching::take(const timer::WatchedSamples& samples) {
   std::vector<record::FoundChange> found;
   const double now = seconds_now();
@@ -300,14 +344,16 @@ void Watching::take(const timer::WatchedSamples& samples) {
           event.history = std::make_unique<watch::History>();
         }
         event.history->add(now, sample.iteration, ns);
-        bias_ns = record::pair_bias_us(session_.run, event.device_id) * 1e3;
       }
     }
+    if (!is_iteration) bias_ns = bias_ns_of(event.device_id);
+    const double time_ns = std::max(ns - bias_ns, 1.0);
+    add_to_layer(event, now, sample.iteration, time_ns, found);
     const auto detector = detectors_
                               .try_emplace(&event, session_.config.false_alarms_per_month,
                                            std::max<std::size_t>(series_, 1))
                               .first;
-    const auto change = detector->second.add(now, sample.iteration, std::max(ns - bias_ns, 1.0));
+    const auto change = detector->second.add(now, sample.iteration, time_ns);
     if (!change) continue;
     using Of = record::FoundChange::Of;
     found.push_back({.of = is_iteration ? Of::kIteration : Of::kEvent,
@@ -319,6 +365,20 @@ void Watching::take(const timer::WatchedSamples& samples) {
   if (!found.empty()) report(std::move(found));
 }
 
+// True if something began to change in the same direction at the same time, and was reported: the
+// events that a throttled GPU slows down are found one after the other.
+bool Watching::is_reported(const watch::ChangeGroup& group) {
+  const bool is_slower = group.ratio > 1;
+  const bool is_known = std::ranges::any_of(reported_, [&](const Reported& each) {
+    return each.is_slower == is_slower &&
+           std::abs(each.began_s - group.began_s) < kSecondsOfOneChange;
+  });
+  if (is_known) return true;
+  if (reported_.size() == kMostReported) reported_.erase(reported_.begin());
+  reported_.push_back({.began_s = group.began_s, .is_slower = is_slower});
+  return false;
+}
+
 // One line for all that began at the same time: a throttled GPU slows everything down.
 void Watching::report(std::vector<record::FoundChange> found) {
   std::vector<watch::Change> changes;
@@ -327,6 +387,7 @@ void Watching::report(std::vector<record::FoundChange> found) {
     changes.push_back(each.change);
   }
   for (const watch::ChangeGroup& group : watch::group_changes(changes)) {
+    if (is_reported(group)) continue;
     const auto largest = *std::ranges::max_element(group.changes, {}, [&](std::size_t i) {
       return (found[i].of == record::FoundChange::Of::kIteration ? 1e9 : 1) * changes[i].after_ns;
     });
@@ -361,23 +422,39 @@ void Watching::measure_pace() {
   last_iteration_ = iteration;
 }
 
+// Limits that keep a run of minutes from searching without end are too tight for weeks.
+void Watching::forgive() {
+  const double now = seconds_now();
+  if (now - forgiven_s_ < kSecondsToForgive) return;
+  forgiven_s_ = now;
+  session_.phases.forgive_renewal();
+  const std::lock_guard lock(session_.mutex);
+  if (lost_s_ == 0 || now - lost_s_ < kSecondsToForgive) return;
+  lost_s_ = 0;
+  if (session_.state() == RunState::kMeasuring && !is_on()) session_.source.search_again();
+}
+
 void Watching::choose_weights() {
   struct Member {
     const record::EventRecord* event;
     std::size_t records;
   };
   std::vector<Member> members;
+  std::vector<const record::EventRecord*> events;  // of all members
+  std::size_t plain = 0;
+  events.reserve(session_.run.events.size());
   Choices choices;
   {
     const std::lock_guard lock(session_.mutex);
     if (generation_ == choices_.generation || !is_on()) return;
     choices.generation = generation_;
     const Course& course = session_.phases.course();
-    members.reserve(course.plain_targets);
-    for (std::size_t i = 0; i < course.plain_targets; ++i) {
-      const auto& events = course.targets[i].events;
-      members.push_back({.event = events.front(), .records = events.size()});
+    members.reserve(course.targets.size());
+    for (const Target& target : course.targets) {
+      members.push_back({.event = target.events.front(), .records = target.events.size()});
+      events.insert(events.end(), target.events.begin(), target.events.end());
     }
+    plain = course.plain_targets;
   }
   // Events without samples are as long as others of their class.
   std::map<std::string_view, std::vector<float>> classes;
@@ -399,10 +476,32 @@ void Watching::choose_weights() {
       typical[i] = typical_of(classes[event.class_name]);
     sum_ns += typical[i].ns;
   }
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    for (std::size_t k = 0; k < members[i].records; ++k) {
+      const double ns = typical[i].ns - bias_ns_of(events[next]->device_id);
+      references_[events[next++]] = {.ns = typical[i].ns > 0 ? std::max(ns, 1.0) : 0};
+    }
+  }
+  find_layers(std::move(events));
   const double iteration_ns = std::max(iteration_s_ * 1e9, sum_ns);
   choices.weights.push_back(watch::weight(kWeightOfIteration * iteration_ns, 0.05));
-  for (const Typical& each : typical)
-    choices.weights.push_back(watch::weight(each.ns, each.relative_spread));
+  double in_graphs = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const double weight = watch::weight(typical[i].ns, typical[i].relative_spread);
+    if (i < plain) {
+      choices.weights.push_back(weight);
+      continue;
+    }
+    if (!(weight > 0)) continue;  // it cannot be measured
+    choices.graph_targets.push_back(i);
+    choices.graph_weights.push_back(weight);
+    in_graphs += weight;
+  }
+  if (in_graphs > 0) {
+    choices.graph_part =
+        in_graphs / std::accumulate(choices.weights.begin(), choices.weights.end(), in_graphs);
+  }
   if (!members.empty())
     choices.records_per_target = static_cast<double>(records) / static_cast<double>(members.size());
   drop_lightest(choices, kMostHistories);
@@ -412,7 +511,7 @@ void Watching::choose_weights() {
                   " events those with the most time are watched, " +
                   std::to_string(kMostHistories));
   }
-  series_ = std::min(records, kMostHistories) + 1;
+  series_ = std::min(records, kMostHistories) + layers_.size() + 1;
   choices_ = std::move(choices);
   const std::lock_guard lock(session_.mutex);
   std::int64_t launches = 0;
@@ -425,6 +524,34 @@ void Watching::choose_weights() {
     }
   }
   launches_.store(launches, std::memory_order_relaxed);
+}
+
+// A layer's time is that of its events which no other one of it encloses.  A single event needs no
+// layer.
+void Watching::find_layers(std::vector<const record::EventRecord*> events) {
+  std::ranges::sort(events, {}, [](const record::EventRecord* event) {
+    return std::tuple(event->device_id, event->stream_index, event->start_index, -event->end_index);
+  });
+  std::map<std::tuple<int, int, std::string_view>, std::int64_t> ends;  // by stream
+  std::map<std::pair<int, std::string_view>, std::vector<Reference*>> layers;
+  for (const record::EventRecord* event : events) {
+    Reference& reference = references_[event];
+    if (event->layer_name.empty() || !(reference.ns > 0)) continue;
+    const auto [end, is_first] = ends.try_emplace(
+        {event->device_id, event->stream_index, event->layer_name}, event->end_index);
+    if (!is_first && event->end_index <= end->second) continue;
+    end->second = event->end_index;
+    layers[{event->device_id, event->layer_name}].push_back(&reference);
+  }
+  for (const auto& [key, references] : layers) {
+    if (references.size() < 2 || layers_.size() == kMostLayers) continue;
+    Layer& layer =
+        layers_.emplace_back(Layer{.name = std::string(key.second), .device_id = key.first});
+    for (Reference* reference : references) {
+      layer.ns += reference->ns;
+      reference->layer = layers_.size() - 1;
+    }
+  }
 }
 
 void Watching::drop_lightest(Choices& choices, std::size_t most_records) {
@@ -454,6 +581,17 @@ double Watching::pairs_per_iteration() const {
   return std::clamp(pairs, 0.0, most);
 }
 
+std::optional<std::size_t> Watching::choose_in_graph(std::int64_t iteration, double pairs) const {
+  if (choices_.graph_targets.empty() || iteration % kStretchOfGraphs >= kVisitOfGraph)
+    return std::nullopt;
+  const double visits = std::min(1.0, pairs * kStretchOfGraphs / kPairsOfVisit);
+  const auto chosen =
+      watch::choose(iteration / kStretchOfGraphs, session_.settings.seed ^ kSeedOfGraphs,
+                    choices_.graph_weights, visits);
+  if (chosen.empty()) return std::nullopt;
+  return choices_.graph_targets[chosen.front()];
+}
+
 std::vector<Watching::Planned> Watching::choose(std::int64_t first, std::int64_t last,
                                                 std::size_t most, std::int64_t& until) const {
   std::vector<Planned> chosen;
@@ -461,12 +599,14 @@ std::vector<Watching::Planned> Watching::choose(std::int64_t first, std::int64_t
   for (until = first - 1; until < last && chosen.size() < most;) {
     ++until;
     Planned planned{.iteration = until};
-    for (const std::size_t choice :
-         watch::choose(until, session_.settings.seed, choices_.weights, pairs)) {
+    for (const std::size_t choice : watch::choose(until, session_.settings.seed, choices_.weights,
+                                                  pairs * (1 - choices_.graph_part))) {
       if (choice == 0) planned.is_timed = true;
       if (choice > 0 && choices_.weights[choice] > 0) planned.targets.push_back(choice - 1);
     }
-    if (planned.is_timed || !planned.targets.empty()) chosen.push_back(std::move(planned));
+    planned.in_graph = choose_in_graph(until, pairs * choices_.graph_part);
+    if (planned.is_timed || planned.in_graph || !planned.targets.empty())
+      chosen.push_back(std::move(planned));
   }
   return chosen;
 }

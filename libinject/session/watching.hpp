@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,6 +59,9 @@ class Watching {
   [[nodiscard]] std::vector<std::size_t> start_iteration(std::int64_t iteration);
   // The samples that were read on other threads than ours come here.
   [[nodiscard]] timer::WatchedSamples& inbox() noexcept { return inbox_; }
+  // The program has left its iterations, and no others were found: they are searched for again
+  // later.
+  void note_lost_iterations() noexcept { lost_s_ = seconds_now(); }
   // The context is about to be destroyed.
   void lose_context(const timer::ContextTimer& timer) noexcept;
   // Iterations from one comparison of the launches with the warm-up's to the next.
@@ -79,25 +83,56 @@ class Watching {
     std::int64_t iteration = 0;
     bool is_timed = false;  // as a whole
     std::vector<std::size_t> targets{};
+    std::optional<std::size_t> in_graph{};  // a target whose turn it is
   };
   // The iteration's weight comes first, then those of the targets.
   struct Choices {
     int generation = -1;
     std::vector<double> weights{};
     double records_per_target = 1;
+    std::vector<std::size_t> graph_targets{};
+    std::vector<double> graph_weights{};  // of these
+    double graph_part = 0;                // of all pairs
+  };
+
+  struct Reported {
+    double began_s = 0;
+    bool is_slower = false;
+  };
+
+  static constexpr std::size_t kNoLayer = ~std::size_t{0};
+  struct Layer {
+    std::string name{};
+    int device_id = 0;
+    double ns = 0;
+    std::optional<watch::ChangeDetector> detector{};
+  };
+  // An event as it was characterised.
+  struct Reference {
+    double ns = 0;
+    std::size_t layer = kNoLayer;  // in `layers_`
   };
 
   void read_pairs();
   void take(const timer::WatchedSamples& samples);
   void report(std::vector<record::FoundChange> found);
+  [[nodiscard]] bool is_reported(const watch::ChangeGroup& group);
   void measure_pace();
+  void forgive();
   void choose_weights();
+  [[nodiscard]] double bias_ns_of(int device_id);
+  void find_layers(std::vector<const record::EventRecord*> events);
+  void add_to_layer(const record::EventRecord& event, double now, std::int64_t iteration,
+                    double time_ns, std::vector<record::FoundChange>& found);
   void plan_ahead();
   [[nodiscard]] double pairs_per_iteration() const;
   // Chooses for the iterations from `first` to `last`, at most `most` of them; `until`: the last
   // one that was looked at.
   [[nodiscard]] std::vector<Planned> choose(std::int64_t first, std::int64_t last, std::size_t most,
                                             std::int64_t& until) const;
+  // Returns the kernel inside a graph whose turn it is in the iteration.
+  [[nodiscard]] std::optional<std::size_t> choose_in_graph(std::int64_t iteration,
+                                                           double pairs) const;
   // More events than there is memory for: the least ones have no weight.
   static void drop_lightest(Choices& choices, std::size_t most_records);
   [[nodiscard]] double seconds_now() const;
@@ -122,6 +157,7 @@ class Watching {
   const void* iteration_handle_ = nullptr;      // of that stream
   std::deque<record::EventRecord> iterations_;  // stand for whole iterations, by phase
   std::int64_t compare_every_ = 1;
+  double lost_s_ = 0;  // 0: they are not lost
 
   // The writer's thread alone, but for the end of the process.
   std::mutex taking_;
@@ -129,12 +165,16 @@ class Watching {
   Choices choices_;
   std::unordered_map<const record::EventRecord*, watch::ChangeDetector> detectors_;
   std::size_t series_ = 0;
+  std::unordered_map<const record::EventRecord*, Reference> references_;
+  std::vector<Layer> layers_;       // of all phases
+  std::vector<Reported> reported_;  // the newest ones
   double last_look_s_ = 0;
   std::int64_t last_iteration_ = 0;
   double iteration_s_ = 0;      // how long one takes, by our clock; 0: not known
   double last_progress_s_ = 0;  // when an iteration had begun since the look before
   std::int64_t iterations_watched_ = 0;
   std::size_t histories_ = 0;
+  double forgiven_s_ = 0;  // when a phase was last allowed
   bool has_said_who_is_left_out_ = false;
   std::atomic<std::int64_t> launches_{0};  // of an iteration
 };

@@ -261,6 +261,12 @@ void ContextTimer::abandon(Pair& pair) noexcept {
   pair.state.store(kFree, std::memory_order_release);
 }
 
+bool ContextTimer::has_pair_of(const record::EventRecord& event) const noexcept {
+  return std::any_of(pairs_.get(), pairs_.get() + pair_count_, [&](const Pair& pair) {
+    return pair.state.load(std::memory_order_acquire) != kFree && pair.event == &event;
+  });
+}
+
 ContextTimer::Origin* ContextTimer::origin_of(std::int64_t iteration) noexcept {
   Origin& origin = origins_[static_cast<std::size_t>(iteration) % kRing];
   return origin.iteration.load(std::memory_order_acquire) == iteration ? &origin : nullptr;

@@ -118,6 +118,8 @@ class ContextTimer {
   [[nodiscard]] std::size_t pending() const noexcept {
     return pending_.load(std::memory_order_acquire);
   }
+  // Returns true if a pair of the event is being recorded, or has not been read.
+  [[nodiscard]] bool has_pair_of(const record::EventRecord& event) const noexcept;
   // Returns how many iterations the application has begun and the GPU has not, as of the last poll.
   [[nodiscard]] std::int64_t iterations_ahead() const noexcept {
     return last_origin_.load(std::memory_order_relaxed) -

@@ -1,6 +1,6 @@
 // Iterations that do not always launch the same, on the driver API:
 //
-//   host_phases [--marks] [--times=N] STAGE...
+//   host_phases [--marks] [--kill] [--times=N] STAGE...
 //
 // A stage is NAME:KERNELS:ITERATIONS, with further words behind it, each after a colon:
 //   graph    its iterations replay a graph, which is captured as the stage begins for the first
@@ -11,9 +11,10 @@
 //   random   an iteration launches kernels drawn from 200
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
 // `--marks` it begins with PROFILE_ITERATION.  The stages run N times one after the other.  Prints
-// "host ok".
+// "host ok", or with `--kill` ends by SIGKILL.
 #include "host.hpp"
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -137,12 +138,15 @@ class Program {
 
 int main(int argc, char** argv) {
   bool marks = false;
+  bool is_killed = false;
   int times = 1;
   std::vector<Stage> stages;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--marks") {
       marks = true;
+    } else if (argument == "--kill") {
+      is_killed = true;
     } else if (argument.starts_with("--times=")) {
       times = std::stoi(argument.substr(8));
     } else {
@@ -155,5 +159,6 @@ int main(int argc, char** argv) {
     for (const Stage& stage : stages)
       program.run(stage, marks);
   }
+  if (is_killed) std::raise(SIGKILL);
   return host::finish();
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -70,6 +71,38 @@ TEST_F(ProfJson, HasTheHistoryOfARunThatIsWatched) {
   const json& bins = file["events"][0]["history"];
   EXPECT_EQ(bins["start_s"].size(), bins["counts"].size());
   EXPECT_EQ(bins["last_iteration"].back(), 2010);
+}
+
+// 20 samples an hour of each: a tenth of 1,000 events takes a tenth of 4 MiB.
+TEST_F(ProfJson, IsNotLargerThan4MiBAfterAMonthOf1000Events) {
+  constexpr int events = 100;
+  constexpr int repeat = 50;
+  constexpr int hours = 30 * 24;
+  std::mt19937 random(1);
+  std::lognormal_distribution<double> time_ns(10, 0.05);
+  const auto add_hours = [&](EventRecord& event, int from, int to) {
+    for (int i = 20 * from; i < 20 * to; ++i)
+      event.history->add(180.0 * i, 720 * i, time_ns(random));
+  };
+  std::size_t after_a_day = 0;
+  RunRecord run;
+  run.watch = std::make_unique<WatchRecord>();
+  for (int i = 0; i < events; ++i) {
+    EventRecord& event = add_event(run, "layer" + std::to_string(i) + ".forward");
+    event.layer_name = "model.decoder.layers." + std::to_string(i) + ".self_attention";
+    event.kernel_names = {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64_cublas"};
+    event.reserve(repeat);
+    for (int k = 0; k < repeat; ++k)
+      static_cast<void>(event.add(sample(static_cast<float>(time_ns(random) * 1e-6), 3.25F, k, 1)));
+    event.history = std::make_unique<watch::History>();
+    add_hours(event, 0, 24);
+  }
+  after_a_day = prof_json(run, {}).size();
+  for (EventRecord& event : run.events)
+    add_hours(event, 24, hours);
+  const std::size_t after_a_month = prof_json(run, {}).size();
+  EXPECT_LT(after_a_month, std::size_t{4} * 1024 * 1024 / 10);
+  EXPECT_LT(static_cast<double>(after_a_month), 1.5 * static_cast<double>(after_a_day));
 }
 
 // Readers refuse an event that ends before it starts.

@@ -1,0 +1,258 @@
+// Runs that go on measuring once they have their samples (INLINE_PROF_WATCH).
+#include "run_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/mount.h>
+#include <thread>
+#include <vector>
+
+namespace inline_prof::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// Kernels take 30 us, but for a_0_ with 64 blocks.
+constexpr const char* kModel =
+    R"({"noise": 0.03, "events": {"pair_bias_us": 2.0, "pair_jitter_us": 0.1},
+        "rules": [{"name": "a_0_", "grid": [64, 1, 1], "duration_us": 45},
+                  {"name": "*", "duration_us": 30}]})";
+
+HostOptions watched(const Texts& arguments, const Texts& settings = {}) {
+  return {.arguments = arguments,
+          .environment =
+              joined({"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
+                      "INLINE_PROF_WATCH=10%", "INLINE_PROF_CHECKPOINT=1"},
+                     settings),
+          .files = {{"model.json", kModel}}};
+}
+
+std::int64_t samples_in(const json& bins) {
+  std::int64_t samples = 0;
+  for (const json& counts : bins["counts"]) {
+    for (const json& count : counts)
+      samples += count.get<std::int64_t>();
+  }
+  return samples;
+}
+
+// The watched samples of a phase's events.
+std::int64_t watched_samples(const json& profile, int phase) {
+  std::int64_t samples = 0;
+  for (const json& event : profile["events"]) {
+    if (event["phase"] == phase && event.contains("history"))
+      samples += samples_in(event["history"]);
+  }
+  return samples;
+}
+
+class WatchedRun : public testing::TestWithParam<bool> {
+ protected:
+  [[nodiscard]] static Texts program(Texts stages) {
+    if (GetParam()) stages.insert(stages.begin(), "--marks");
+    return stages;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Iterations, WatchedRun, testing::Values(true, false),
+                         [](const auto& is_marked) {
+                           return is_marked.param ? "AreMarked" : "AreFound";
+                         });
+
+TEST_P(WatchedRun, GoesOnWithoutTouchingItsFirstSamples) {
+  const ProfiledRun run("host_phases", watched(program({"a:40:700", "a:40:2500:pause=1000"})));
+  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
+  const json& profile = run.profile;
+  EXPECT_EQ(profile["complete"], true) << run.output;
+  for (const json& event : profile["events"])
+    EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
+  const json& history = profile["history"];
+  EXPECT_GT(history["pairs"], 50);
+  EXPECT_GT(history["until_s"], history["started_s"].get<double>() + 2);
+  EXPECT_GT(samples_in(history["iteration"]), 10);
+  EXPECT_GT(watched_samples(profile, 0), 40);
+  for (const json& event : profile["events"]) {
+    if (!event.contains("history")) continue;
+    const json& bins = event["history"];
+    EXPECT_GT(bins["first_iteration"][0], event["iterations"].back());
+    // 30 us and two records: the 1 % of the sketch and 15 % of noise.
+    constexpr double ratio = 1.01 / 0.99;
+    EXPECT_NEAR(std::pow(ratio, bins["first_bucket"][0].get<double>()), 32'000, 6'000);
+  }
+}
+
+TEST(AWatchedRun, KeepsToItsShare) {
+  const ProfiledRun run("host_phases", watched({"--marks", "a:40:700", "a:40:2500:pause=1000"},
+                                               {"INLINE_PROF_WATCH=0.2%"}));
+  const json& history = run.profile["history"];
+  EXPECT_GT(history["pairs"], 0);
+  EXPECT_LE(history["cost_share"], 0.002);
+  const double seconds = history["until_s"].get<double>() - history["started_s"].get<double>();
+  // Each pair takes two records of 2 us on the GPU.
+  EXPECT_LE(history["pairs"].get<double>() * 4e-6, 0.002 * seconds);
+}
+
+TEST(AWatchedRun, EndsAsAnyOtherWithoutTheSetting) {
+  const ProfiledRun run("host_phases", watched({"--marks", "a:10:300"}, {"INLINE_PROF_WATCH=0"}));
+  EXPECT_EQ(run.profile["complete"], true);
+  EXPECT_FALSE(run.profile.contains("history"));
+}
+
+TEST(AWatchedRun, IsRefusedBesideTheEndOfTheProgramAndLeftOutInOtherModes) {
+  const HostRun refused =
+      run_host("host_phases", watched({"--marks", "a:10:100"}, {"INLINE_PROF_EXIT_WHEN_DONE=1"}));
+  EXPECT_THAT(refused.output, HasSubstr("expected 0 beside INLINE_PROF_WATCH"));
+  EXPECT_THAT(refused.output, HasSubstr("host ok\n"));
+  const ProfiledRun one_shot(
+      "host_phases",
+      watched({"--marks", "a:10:300"}, {"INLINE_PROF_MODE=one_shot", "PROFILING_REPEAT_ITERS=50"}));
+  EXPECT_FALSE(one_shot.profile.contains("history"));
+  EXPECT_THAT(one_shot.output, HasSubstr("mode one_shot is not watched"));
+}
+
+// Found once, with the kernel and its iteration; the other kernels are as they were.  The clock
+// runs 300 times as fast: a change is told after an hour, by blocks of half a minute.
+TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
+  const ProfiledRun run(
+      "host_phases",
+      watched({"--marks", "a:8:200", "a:8:18000:pause=1000", "a:8:5000:one=64:pause=1000"},
+              {"LD_PRELOAD=" INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD,
+               "CLOCK_SPEED=300"}));
+  const json& profile = run.profile;
+  ASSERT_EQ(profile["phases"].size(), 1U);
+  std::vector<json> of_kernel;
+  for (const json& change : profile["history"]["changes"]) {
+    EXPECT_GT(change["ratio"], 1);
+    if (change["of"] != "event") continue;
+    EXPECT_EQ(profile["events"][change["event"].get<std::size_t>()]["event_name"], "a_0_");
+    of_kernel.push_back(change);
+  }
+  ASSERT_EQ(of_kernel.size(), 1U) << run.output;
+  EXPECT_NEAR(of_kernel[0]["ratio"], 1.5, 0.05);
+  EXPECT_NEAR(of_kernel[0]["before_us"], 30, 2);
+  EXPECT_NEAR(of_kernel[0]["began_iteration"], 18'200, 1'000);
+  EXPECT_GE(of_kernel[0]["detected_s"], of_kernel[0]["began_s"]);
+  std::size_t lines = 0;
+  for (const json& warning : profile["warnings"]) {
+    if (warning.get<std::string>().find(" became ") != std::string::npos) ++lines;
+  }
+  EXPECT_EQ(lines, 1U) << profile["warnings"];
+}
+
+// The iterations that events were last measured in agree, though nobody has talked.
+TEST(AWatchedRun, MeasuresTheSameOnTwoRanks) {
+  std::vector<json> profiles(2);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&profiles, rank] {
+      const ProfiledRun run("host_phases", watched({"--marks", "a:40:700", "a:40:2500:pause=1000"},
+                                                   {"RANK=" + std::to_string(rank), "WORLD_SIZE=2",
+                                                    "INLINE_PROF_OUT=prof.json"}));
+      profiles[static_cast<std::size_t>(rank)] = run.profile;
+    });
+  }
+  for (std::thread& rank : ranks)
+    rank.join();
+  int equal = 0;
+  int both = 0;
+  for (std::size_t i = 0; i < profiles[0]["events"].size(); ++i) {
+    const json& first = profiles[0]["events"][i];
+    const json& second = profiles[1]["events"][i];
+    if (!first.contains("history") || !second.contains("history")) continue;
+    ++both;
+    if (first["history"]["last_iteration"].back() == second["history"]["last_iteration"].back())
+      ++equal;
+  }
+  EXPECT_GT(both, 20);
+  EXPECT_GT(2 * equal, both);  // one of the two may afford fewer pairs
+}
+
+TEST_P(WatchedRun, FollowsPhases) {
+  const ProfiledRun run(
+      "host_phases",
+      watched(program({"--times=4", "train:40:700:pause=1000", "eval:30:700:pause=1000"})));
+  const json& profile = run.profile;
+  ASSERT_EQ(profile["phases"].size(), 2U) << run.output;
+  EXPECT_GE(profile["phases"][0]["stretches"].size(), 3U);
+  EXPECT_GT(watched_samples(profile, 0), 10);
+  EXPECT_GT(watched_samples(profile, 1), 10);
+  EXPECT_EQ(profile["complete"], true) << run.output;
+}
+
+// One after the other, by clones.
+TEST(AWatchedRun, MeasuresKernelsInsideGraphs) {
+  const ProfiledRun run("host_phases", watched({"--marks", "g:8:9000:graph:pause=1000"}));
+  const json& profile = run.profile;
+  EXPECT_EQ(profile["complete"], true) << run.output;
+  int visited = 0;
+  for (const json& event : profile["events"]) {
+    EXPECT_EQ(event["flags"], json::array({"graph_node"}));
+    EXPECT_EQ(event["measured_times_ms"].size(), 5U);
+    if (!event.contains("history")) continue;
+    ++visited;
+    EXPECT_EQ(samples_in(event["history"]) % 16, 0) << event["event_name"];
+  }
+  EXPECT_GE(visited, 3);
+  EXPECT_GT(samples_in(profile["history"]["iteration"]), 10);
+}
+
+TEST(AWatchedRun, LosesASecondIfItIsKilled) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_phases",
+                               watched({"--marks", "--kill", "a:40:700", "a:40:3500:pause=1000"}));
+  EXPECT_EQ(run.exit_status, 128 + 9);
+  const json profile = place.json();
+  EXPECT_EQ(profile["complete"], true);
+  const json& history = profile["history"];
+  // 3,500 iterations of a millisecond and more.
+  EXPECT_GT(history["until_s"], history["started_s"].get<double>() + 1);
+  EXPECT_GT(samples_in(history["iteration"]), 5);
+}
+
+TEST(AWatchedRun, SurvivesADiskThatFillsUpAndEmpties) {
+  const Workplace place;
+  const std::filesystem::path disk = place.path() / "disk";
+  std::filesystem::create_directory(disk);
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=512k") != 0)
+    GTEST_SKIP() << "only root may mount";
+  std::thread filler([&disk] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::ofstream(disk / "filler") << std::string(1 << 20U, 'x');
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    std::filesystem::remove(disk / "filler");
+  });
+  const HostRun run = run_host(
+      place, "host_phases",
+      watched({"--marks", "a:40:700", "a:40:6000:pause=1000"}, {"INLINE_PROF_OUT=disk/prof.json"}));
+  filler.join();
+  const json profile = place.json("disk/prof.json");
+  umount(disk.c_str());
+  EXPECT_EQ(profile["complete"], true);
+  EXPECT_GT(profile["history"]["until_s"], profile["history"]["started_s"].get<double>() + 5);
+  std::size_t complaints = 0;
+  for (const std::string& line : lines_of(run.output))
+    complaints += line.find("No space left") != std::string::npos ? 1U : 0U;
+  EXPECT_EQ(complaints, 1U) << run.output;
+}
+
+TEST(AWatchedRun, SleepsAndIsStoppedWithoutHarm) {
+  // Half a second, a hundred usual iterations, five times.
+  const ProfiledRun run("host_phases", watched({"--marks", "--times=5", "a:40:700:pause=500",
+                                                "a:40:1:pause=500000"}));
+  EXPECT_EQ(run.profile["complete"], true);
+  EXPECT_LE(run.profile["history"]["cost_share"], 0.1);
+  EXPECT_GT(run.profile["history"]["pairs"], 0);
+}
+
+}  // namespace
+}  // namespace inline_prof::test
