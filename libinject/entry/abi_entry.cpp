@@ -79,8 +79,10 @@ std::uint32_t abi_wants() noexcept {
   const bool is_discovering =
       launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing);
   if (is_discovering) wanted |= INLINE_PROF_WANTS_LAYERS;
-  if (is_discovering || session == nullptr || session->label_events.are_calls_needed())
-    wanted |= INLINE_PROF_WANTS_LABELS;
+  // In a watched run calls in every iteration would cost more than what is measured.
+  const bool are_labels_needed = session == nullptr || (session->label_events.are_calls_needed() &&
+                                                        !session->watching.is_on());
+  if (is_discovering || are_labels_needed) wanted |= INLINE_PROF_WANTS_LABELS;
   if (session != nullptr && session->operators.are_wanted()) wanted |= INLINE_PROF_WANTS_OPERATORS;
   return wanted;
 }

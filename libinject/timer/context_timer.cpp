@@ -108,6 +108,8 @@ void ContextTimer::destroy_events() noexcept {
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
   if (!context) return;
+  while (polling_.test_and_set(std::memory_order_acquire))  // for as long as it takes to read one
+    std::this_thread::yield();
   has_events_ = false;
   const auto destroy = [](CUevent& event) {
     if (event != nullptr) sys::cuda().cuEventDestroy(event);
@@ -124,6 +126,7 @@ void ContextTimer::destroy_events() noexcept {
   }
   for (Origin& origin : origins_)
     destroy(origin.event);
+  polling_.clear(std::memory_order_release);
 }
 
 ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventRecord& event,
