@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kMostHistories = 1000;
 
 constexpr std::size_t kMostLayers = 256;
+constexpr std::size_t kBytesOfDetector = 3072;
 
 constexpr std::size_t kMostPairsOfAnIteration = 16;
 // Our thread reads them once a second, and a timer has 256.
@@ -157,6 +158,7 @@ void Watching::begin() {
     budget_.set(session_.config.watch_share,
                 gpu_ns / static_cast<double>(std::max<std::size_t>(devices, 1)));
     inbox_.reserve(timer::ContextTimer::kRing);
+    host_bytes_before_ = session_.run.host_bytes.load();
     const std::lock_guard lock(session_.run.mutex);
     session_.run.watch = std::make_unique<record::WatchRecord>(
         record::WatchRecord{.budget = session_.config.watch_share,
@@ -302,6 +304,7 @@ void Watching::update_record() {
   record.pair_cost_us = record.pairs > 0 ? budget_.pair_ns() * 1e-3 : 0;
   const double seconds = record.until_s - record.started_s;
   if (seconds > 0) record.cost_share = static_cast<double>(budget_.spent_ns()) * 1e-9 / seconds;
+  session_.run.host_bytes.store(host_bytes_before_ + bytes_);
 }
 
 double Watching::bias_ns_of(int device_id) {
@@ -343,16 +346,17 @@ void Watching::take(const timer::WatchedSamples& samples) {
           ++histories_;
           event.history = std::make_unique<watch::History>();
         }
+        const std::size_t bytes = event.history->bytes();
         event.history->add(now, sample.iteration, ns);
+        bytes_ += event.history->bytes() - bytes;
       }
     }
     if (!is_iteration) bias_ns = bias_ns_of(event.device_id);
     const double time_ns = std::max(ns - bias_ns, 1.0);
     add_to_layer(event, now, sample.iteration, time_ns, found);
-    const auto detector = detectors_
-                              .try_emplace(&event, session_.config.false_alarms_per_month,
-                                           std::max<std::size_t>(series_, 1))
-                              .first;
+    const auto [detector, is_new] = detectors_.try_emplace(
+        &event, session_.config.false_alarms_per_month, std::max<std::size_t>(series_, 1));
+    if (is_new) bytes_ += kBytesOfDetector;
     const auto change = detector->second.add(now, sample.iteration, time_ns);
     if (!change) continue;
     using Of = record::FoundChange::Of;

@@ -174,6 +174,8 @@ class Watching {
   double last_progress_s_ = 0;  // when an iteration had begun since the look before
   std::int64_t iterations_watched_ = 0;
   std::size_t histories_ = 0;
+  std::uint64_t bytes_ = 0;  // of the histories and detectors
+  std::uint64_t host_bytes_before_ = 0;
   double forgiven_s_ = 0;  // when a phase was last allowed
   bool has_said_who_is_left_out_ = false;
   std::atomic<std::int64_t> launches_{0};  // of an iteration
