@@ -40,6 +40,7 @@ struct PredictedFiles {
   IsolatedRows isolated;
   std::vector<std::string> warnings;
   std::vector<WatchedFile> watched;
+  std::vector<std::size_t> watched_runs;  // of each of these
 };
 
 // One file, as far as it is joined alone.
@@ -52,7 +53,10 @@ class Gatherer {
  public:
   // Adds the next file, of `count` in all.
   void add(JoinedFile joined, std::size_t count) {
-    if (joined.watched) all_.watched.push_back(std::move(*joined.watched));
+    if (joined.watched) {
+      all_.watched.push_back(std::move(*joined.watched));
+      all_.watched_runs.push_back(all_.runs.size());
+    }
     PredictedFile& file = joined.predicted;
     FileRows& own = file.measured;
     const std::size_t first = all_.rows.size();
@@ -93,10 +97,37 @@ class Gatherer {
     all_.sources.event_bias_source = joined(bias_sources_, ",");
     all_.sources.event_bias_detail = joined(bias_details_, "; ");
     if (!kernel_floors_us_.empty()) all_.sources.kernel_floor_us = median(kernel_floors_us_);
+    leave_out_ended_processes();
     return std::move(all_);
   }
 
  private:
+  // Keeps of each rank that was started again the newest process only: the others did not meet the
+  // present ones.  Their histories stay.
+  void leave_out_ended_processes() {
+    const std::vector<bool> newer = have_newer(all_.watched);
+    for (std::size_t i = newer.size(); i-- > 0;) {
+      if (newer[i]) leave_out_run(all_.watched_runs[i]);
+    }
+  }
+
+  void leave_out_run(std::size_t run) {
+    const auto is_of_run = [run](const Row& row) { return row.profile == run; };
+    const auto first = std::ranges::find_if(all_.rows, is_of_run);
+    const auto count =
+        static_cast<std::size_t>(std::ranges::count_if(first, all_.rows.end(), is_of_run));
+    for (auto row = first; row != all_.rows.end(); ++row) {
+      if (row->profile == run) continue;
+      --row->profile;
+      if (row->parent) *row->parent -= count;
+    }
+    all_.rows.erase(first, first + static_cast<std::ptrdiff_t>(count));
+    all_.samples.leave_out(run, count);
+    const auto place = all_.runs.begin() + static_cast<std::ptrdiff_t>(run);
+    all_.sources.iterations -= place->profile.iter_time_ms.size();
+    all_.runs.erase(place);
+  }
+
   PredictedFiles all_;
   std::set<std::string> bias_sources_;
   std::set<std::string> bias_details_;

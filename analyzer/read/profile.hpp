@@ -194,7 +194,7 @@ struct FoundChange {
 // Measuring that went on after the characterisation.  Times count from Profile::started_at.
 struct Watched {
   double budget = 0.0;
-  double false_alarms_per_month = 0.0;
+  double false_alarms_per_month = 1.0;
   double started_s = 0.0;
   double until_s = 0.0;
   std::int64_t pairs = 0;

@@ -3,6 +3,7 @@
     import inline_prof.torch              names the launches of a PyTorch program
     inline_prof.read("prof.json")         a profile as plain dicts
     inline_prof.frame("prof.json")        its events as a pandas.DataFrame
+    inline_prof.history("prof.json")      the bins of a watched run as a pandas.DataFrame
     inline_prof.report("prof.json")       the report of prof-analyze
     inline_prof.hugectr                   the functions of HugeCTR's profiling notebook
 
@@ -10,9 +11,9 @@
 """
 
 __version__ = "0.1.0"
-__all__ = ["ProfileError", "ReportError", "frame", "read", "report"]
+__all__ = ["ProfileError", "ReportError", "frame", "history", "read", "report"]
 
-_PLACES = {"ProfileError": "profiles", "frame": "profiles", "read": "profiles",
+_PLACES = {"ProfileError": "profiles", "frame": "profiles", "history": "profiles", "read": "profiles",
            "ReportError": "reports", "report": "reports"}
 
 

@@ -189,3 +189,37 @@ def frame(path):
         row["reason"] = found.get("reason", complaint)
         rows.append(row)
     return pandas.DataFrame(rows)
+
+
+def _median_us(first_bucket, counts, relative_error):
+    """Returns the median of a sketch, as watch/quantile_sketch.hpp has it; None if it is empty."""
+    left = (sum(counts) - 1) // 2
+    for bucket, count in enumerate(counts, first_bucket):
+        if left < count:
+            ratio = (1 + relative_error) / (1 - relative_error)
+            return 2e-3 * ratio ** bucket / (1 + ratio)
+        left -= count
+    return None
+
+
+def history(path):
+    """Returns the bins of a watched run as a pandas.DataFrame: `event`, its number in read()["events"], with its name
+    and layer, or none for the iteration; `start_s` and `end_s` since `started_at`; iterations, samples and `median_us`
+    within the sketch's error.  Raises ProfileError if the run was not watched, ImportError without pandas."""
+    import pandas
+
+    profile = read(path)
+    watched = profile.get("history")
+    if not isinstance(watched, dict):
+        _fail(os.fspath(path), "/history", "missing: expected a run with INLINE_PROF_WATCH (prof-run --watch)")
+    series = [(None, {}, watched.get("iteration"))]
+    series += [(i, event, event.get("history")) for i, event in enumerate(profile["events"])]
+    rows = []
+    for number, event, bins in series:
+        for i, counts in enumerate((bins or {}).get("counts", [])):
+            row = {"event": number, "event_name": event.get("event_name"), "layer_name": event.get("layer_name")}
+            row.update({key: bins[key][i] for key in ("start_s", "end_s", "first_iteration", "last_iteration")})
+            row["samples"] = sum(counts)
+            row["median_us"] = _median_us(bins["first_bucket"][i], counts, watched.get("relative_error", 0.01))
+            rows.append(row)
+    return pandas.DataFrame(rows)

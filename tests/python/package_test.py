@@ -194,6 +194,24 @@ class Reading(Folder):
             self.assertIsNone(gemm["reason"])
             self.assertIn("operation not known", " ".join(str(row["reason"]) for row in rows))
 
+    def test_a_history_has_a_row_a_bin(self):
+        bins = {"start_s": [0, 60], "end_s": [59, 99], "first_iteration": [0, 7], "last_iteration": [6, 9],
+                "first_bucket": [690, 700], "counts": [[1, 3, 1], []]}
+        event = {"event_name": "a", "met_times_within_this_stream": 0, "history": bins}
+        path = self.write(json.dumps({"schema": "inline_prof/1", "iter_time_ms": [], "events": [event],
+                                      "history": {"relative_error": 0.01, "iteration": bins}}))
+        pandas = types.SimpleNamespace(DataFrame=list)
+        with unittest.mock.patch.dict(sys.modules, pandas=pandas):
+            rows = inline_prof.history(path)
+            with self.assertRaisesRegex(inline_prof.ProfileError, "/history: missing"):
+                inline_prof.history(ROOT / "tests/data/gen3/small_h200.prof.json")
+        self.assertEqual([row["event"] for row in rows], [None, None, 0, 0])
+        self.assertEqual(rows[2]["event_name"], "a")
+        self.assertEqual(rows[2]["samples"], 5)
+        ratio = 1.01 / 0.99
+        self.assertTrue(ratio ** 690 < 1e3 * rows[2]["median_us"] < ratio ** 691)
+        self.assertIsNone(rows[3]["median_us"])
+
     def test_a_frame_says_why_there_are_no_predictions(self):
         rows = []
         pandas = types.SimpleNamespace(DataFrame=lambda given: rows.extend(given) or given)

@@ -64,12 +64,15 @@ void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::
 void warn_of_repeated_hosts(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   using Place = std::tuple<std::string_view, std::string_view, std::vector<std::int64_t>>;
   std::map<Place, std::vector<std::string_view>> files_of;
+  std::map<Place, std::set<std::string_view>> starts_of;  // of files with histories
   for (const FileFacts& own : all) {
-    if (!own.rank && !own.host.empty())
-      files_of[{own.format, own.host, own.device_ids}].push_back(own.file);
+    if (own.rank || own.host.empty()) continue;
+    const Place place{own.format, own.host, own.device_ids};
+    files_of[place].push_back(own.file);
+    if (own.is_watched) starts_of[place].insert(own.started_at);
   }
   for (const auto& [place, files] : files_of) {
-    if (files.size() < 2) continue;
+    if (files.size() < 2 || starts_of[place].size() == files.size()) continue;
     warnings.push_back(fmt::format(
         "{} files without a rank are of the same devices of host {}: {}; all of them count",
         files.size(), std::get<1>(place), fmt::join(files, ", ")));

@@ -391,20 +391,13 @@ double newest_us(const std::vector<watch::Bin>& history) {
 // own; the histories of all are joined.
 void join_restarts(std::vector<RankSummary>& ranks, RankComparison& result, double least_ratio) {
   std::vector<WatchedFile> files;
-  std::map<std::int64_t, double> newest_s;
-  for (RankSummary& rank : ranks) {
-    if (!rank.watched) continue;
-    if (rank.watched->rank) {
-      double& until_s = newest_s[*rank.watched->rank];
-      until_s = std::max(until_s, rank.watched->until_s);
-    }
-    files.push_back(*rank.watched);
+  for (const RankSummary& rank : ranks) {
+    if (rank.watched) files.push_back(*rank.watched);
   }
   if (files.empty()) return;
-  std::erase_if(ranks, [&](const RankSummary& rank) {
-    return rank.watched && rank.watched->rank &&
-           rank.watched->until_s < newest_s[*rank.watched->rank];
-  });
+  const std::vector<bool> newer = have_newer(files);
+  std::size_t i = 0;
+  std::erase_if(ranks, [&](const RankSummary& rank) { return rank.watched && newer[i++]; });
   result.watched = watched_run(std::move(files), least_ratio);
 }
 

@@ -81,6 +81,14 @@ void SamplesOfRuns::add(Samples samples, std::size_t first_row) {
   first_rows_.push_back(first_row);
 }
 
+void SamplesOfRuns::leave_out(std::size_t run, std::size_t rows) {
+  const auto place = static_cast<std::ptrdiff_t>(run);
+  samples_.erase(samples_.begin() + place);
+  first_rows_.erase(first_rows_.begin() + place);
+  for (std::size_t later = run; later < first_rows_.size(); ++later)
+    first_rows_[later] -= rows;
+}
+
 void SamplesOfRuns::append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
                               std::vector<double>& unbiased_us) const {
   samples_[run].append_us(row - first_rows_[run], raw_us, unbiased_us);

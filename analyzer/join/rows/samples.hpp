@@ -42,6 +42,8 @@ class SamplesOfRuns {
  public:
   // Adds the next file, whose first event is row `first_row` of all.
   void add(Samples samples, std::size_t first_row);
+  // Forgets run `run`, which has `rows` rows.
+  void leave_out(std::size_t run, std::size_t rows);
   // As above, of row `row`, which is one of run `run`.
   [[nodiscard]] std::span<const float> measured_ms(std::size_t run, std::size_t row) const {
     return samples_[run].measured_ms(row - first_rows_[run]);

@@ -87,11 +87,11 @@ void add_found(std::vector<SeriesChange>& changes, const SeriesChange& of, const
     found.before_us = calls * change.before_ns * kUsOfNs;
     found.ratio = change.ratio;
     found.ratio_ci95 = {change.ratio_low, change.ratio_high};
-    // A bin is as exact as the analyzer can be.
     const auto bin = std::ranges::find_if(
         bins, [&](const watch::Bin& one) { return one.end_s >= change.began_s; });
-    const double width_s = bin == bins.end() ? 0.0 : bin->end_s - bin->start_s;
-    const double tolerance_s = std::max({width_s, change.detected_s - change.began_s, 900.0});
+    found.within_s = bin == bins.end() ? 0.0 : bin->end_s - bin->start_s;
+    const double tolerance_s =
+        std::max({found.within_s, change.detected_s - change.began_s, kSameTimeS});
     const bool is_known = std::ranges::any_of(changes, [&](const SeriesChange& known) {
       return known.is_iteration == of.is_iteration && known.layer == of.layer &&
              (known.event.empty() || known.event == of.event) && known.device_id == of.device_id &&
@@ -170,6 +170,7 @@ std::optional<WatchedFile> watched_file(const read::Profile& profile,
   WatchedFile file{.file = profile.file,
                    .host = profile.host_name,
                    .rank = profile.rank,
+                   .started_at_s = started_at_s,
                    .until_s = started_at_s + watched.until_s,
                    .budget = watched.budget,
                    .pairs = watched.pairs,

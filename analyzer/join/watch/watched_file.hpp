@@ -19,6 +19,9 @@ namespace inline_prof::join {
 // Returns "2026-11-24 14:02", in UTC.
 [[nodiscard]] std::string minute_words(double seconds);
 
+// Ranks, and events, find a change when they are next measured: within minutes of each other.
+inline constexpr double kSameTimeS = 900.0;
+
 struct TimeColumn {
   double start_s = 0.0;
   double end_s = 0.0;
@@ -47,6 +50,7 @@ struct SeriesChange {
   SharedText event;  // empty: the layer's or the iteration's
   std::int64_t device_id = 0;
   double began_s = 0.0;
+  double within_s = 0.0;  // it may have begun so much earlier or later: a bin's width
   std::int64_t began_iteration = 0;
   double before_us = 0.0;  // in an iteration
   double ratio = 1.0;
@@ -58,6 +62,7 @@ struct WatchedFile {
   std::string file;
   std::string host;
   std::optional<std::int64_t> rank;
+  double started_at_s = 0.0;
   double until_s = 0.0;
   double budget = 0.0;
   std::int64_t pairs = 0;

@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -20,16 +21,10 @@ namespace inline_prof::join {
 namespace {
 
 constexpr float kNotKnown = std::numeric_limits<float>::quiet_NaN();
-// Ranks find a change when they next measure the event: within minutes of each other.
-constexpr double kSameTimeS = 900.0;
-constexpr double kMostOfTime = 0.75;  // changes of this part of the kernels' time are of all of it
+constexpr double kWholeSeconds = 2.0;  // files say when they began to the second
+constexpr double kMostOfTime = 0.75;   // changes of this part of the kernels' time are of all of it
 
-// A process without a rank is one of its own.
-using RankKey = std::tuple<std::int64_t, std::string, std::int64_t>;
-RankKey key_of(const WatchedFile& file, std::int64_t device_id) {
-  return {file.rank.value_or(std::numeric_limits<std::int64_t>::max()),
-          file.rank ? std::string() : file.file, device_id};
-}
+using RankKey = std::tuple<std::int64_t, std::size_t, std::int64_t>;  // rank, group, device
 
 double middle_of(const TimeColumn& column) {
   return (column.start_s + column.end_s) / 2;
@@ -52,24 +47,20 @@ void fill(Series& values, const std::vector<TimeColumn>& columns, const Series& 
   }
 }
 
-// The columns of the rank whose processes were watched longest together.
-std::vector<TimeColumn> longest_columns(const std::vector<WatchedFile>& files) {
-  std::map<RankKey, std::vector<TimeColumn>> of_rank;
-  for (const WatchedFile& file : files) {
-    auto& columns = of_rank[key_of(file, 0)];
-    columns.insert(columns.end(), file.columns.begin(), file.columns.end());
+// The columns of the group that was watched longest.
+std::vector<TimeColumn> longest_columns(const std::vector<WatchedFile>& files,
+                                        const std::vector<std::size_t>& groups) {
+  std::map<std::size_t, std::pair<double, std::vector<TimeColumn>>> of_group;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    auto& [length_s, columns] = of_group[groups[i]];
+    for (const TimeColumn& column : files[i].columns) {
+      length_s += column.end_s - column.start_s;
+      columns.push_back(column);
+    }
   }
-  const std::vector<TimeColumn>* longest = nullptr;
-  double longest_s = -1.0;
-  for (const auto& [key, columns] : of_rank) {
-    double sum_s = 0.0;
-    for (const TimeColumn& column : columns)
-      sum_s += column.end_s - column.start_s;
-    if (sum_s <= longest_s) continue;
-    longest_s = sum_s;
-    longest = &columns;
-  }
-  return longest == nullptr ? std::vector<TimeColumn>() : *longest;
+  const auto longest =
+      std::ranges::max_element(of_group, {}, [](const auto& group) { return group.second.first; });
+  return longest == of_group.end() ? std::vector<TimeColumn>() : longest->second.second;
 }
 
 // Medians over the ranks: what is slow on one of them is the ranks' matter.
@@ -105,13 +96,18 @@ void add_layers(WatchedRun& run, const std::vector<WatchedFile>& files) {
     run.layers.push_back(std::move(layer));
 }
 
+// Takes changes of series, or of runs.
+template <typename Change>
+bool began_together(const Change& a, const Change& b) {
+  return std::abs(a.began_s - b.began_s) <= std::max({kSameTimeS, a.within_s, b.within_s});
+}
+
 // The changes of one rank that began together, in one direction.
 struct Cluster {
   std::vector<const SeriesChange*> changes;
   std::size_t rank = 0;
 
   [[nodiscard]] bool is_slower() const { return changes.front()->ratio > 1; }
-  [[nodiscard]] double began_s() const { return changes.front()->began_s; }
   // Waiting follows what changed elsewhere.
   [[nodiscard]] bool is_waiting() const {
     return std::ranges::all_of(
@@ -119,31 +115,31 @@ struct Cluster {
   }
 };
 
-std::vector<Cluster> clusters_of(const std::vector<WatchedFile>& files,
-                                 const std::map<RankKey, std::size_t>& number_of) {
+// `rank_of(file, device)` gives the number of a rank; empty if it has none.
+template <typename RankOf>
+std::vector<Cluster> clusters_of(const std::vector<WatchedFile>& files, const RankOf& rank_of) {
   std::vector<Cluster> clusters;
-  for (const WatchedFile& file : files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const WatchedFile& file = files[i];
     std::vector<const SeriesChange*> sorted;
     for (const SeriesChange& change : file.changes)
       sorted.push_back(&change);
     std::ranges::stable_sort(sorted, {}, &SeriesChange::began_s);
     const std::size_t first = clusters.size();
     for (const SeriesChange* change : sorted) {
-      auto rank = number_of.find(key_of(file, change->device_id));
-      if (rank == number_of.end() && !file.devices.empty())
-        rank = number_of.find(key_of(file, file.devices.front().device_id));
-      if (rank == number_of.end()) continue;
-      const auto own =
-          std::find_if(clusters.begin() + static_cast<std::ptrdiff_t>(first), clusters.end(),
-                       [&](const Cluster& cluster) {
-                         return (change->is_iteration || cluster.rank == rank->second) &&
-                                cluster.is_slower() == (change->ratio > 1) &&
-                                change->began_s - cluster.began_s() <= kSameTimeS;
-                       });
+      auto rank = rank_of(i, change->device_id);
+      if (!rank && !file.devices.empty()) rank = rank_of(i, file.devices.front().device_id);
+      if (!rank) continue;
+      const auto own = std::find_if(clusters.begin() + static_cast<std::ptrdiff_t>(first),
+                                    clusters.end(), [&](const Cluster& cluster) {
+                                      return (change->is_iteration || cluster.rank == *rank) &&
+                                             cluster.is_slower() == (change->ratio > 1) &&
+                                             began_together(*change, *cluster.changes.front());
+                                    });
       if (own != clusters.end()) {
         own->changes.push_back(change);
       } else {
-        clusters.push_back({{change}, rank->second});
+        clusters.push_back({{change}, *rank});
       }
     }
   }
@@ -162,8 +158,11 @@ double own_us_at(const WatchedRun& run, std::size_t rank, double time_s) {
 
 RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
   RunChange change;
-  change.began_s = cluster.began_s();
-  change.began_iteration = cluster.changes.front()->began_iteration;
+  const SeriesChange& known_best =
+      **std::ranges::min_element(cluster.changes, {}, &SeriesChange::within_s);
+  change.began_s = known_best.began_s;
+  change.within_s = known_best.within_s;
+  change.began_iteration = known_best.began_iteration;
   change.ranks = {cluster.rank};
   change.is_iteration = cluster.is_waiting();
   std::map<std::string, std::pair<double, SharedText>> lost_us;  // of each layer
@@ -208,8 +207,8 @@ RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
 }
 
 bool are_equal(const RunChange& a, const RunChange& b) {
-  if ((a.ratio > 1) != (b.ratio > 1) || std::abs(a.began_s - b.began_s) > kSameTimeS ||
-      a.is_iteration != b.is_iteration || a.is_everything != b.is_everything)
+  if ((a.ratio > 1) != (b.ratio > 1) || !began_together(a, b) || a.is_iteration != b.is_iteration ||
+      a.is_everything != b.is_everything)
     return false;
   if (a.is_everything || (a.layers.empty() && b.layers.empty())) return true;
   const auto shared = std::ranges::count_if(a.layers, [&](const SharedText& layer) {
@@ -229,8 +228,9 @@ void merge(RunChange& into, const RunChange& more) {
   mean(into.ratio, more.ratio);
   mean(into.ratio_ci95.lower, more.ratio_ci95.lower);
   mean(into.ratio_ci95.upper, more.ratio_ci95.upper);
-  if (more.began_s < into.began_s) {
+  if (std::tie(more.within_s, more.began_s) < std::tie(into.within_s, into.began_s)) {
     into.began_s = more.began_s;
+    into.within_s = more.within_s;
     into.began_iteration = more.began_iteration;
   }
   if (into.reason.empty()) into.reason = more.reason;
@@ -247,7 +247,7 @@ void give_waiting_ranks(std::vector<RunChange>& changes) {
     if (!waiting.is_iteration) continue;
     const auto cause = std::ranges::find_if(changes, [&](const RunChange& other) {
       return !other.is_iteration && (other.ratio > 1) == (waiting.ratio > 1) &&
-             std::abs(other.began_s - waiting.began_s) <= kSameTimeS;
+             began_together(other, waiting);
     });
     if (cause == changes.end()) continue;
     cause->waiting = std::move(waiting.ranks);
@@ -256,10 +256,9 @@ void give_waiting_ranks(std::vector<RunChange>& changes) {
   std::erase_if(changes, [](const RunChange& change) { return change.ranks.empty(); });
 }
 
-std::vector<RunChange> changes_of(const std::vector<WatchedFile>& files, const WatchedRun& run,
-                                  const std::map<RankKey, std::size_t>& number_of) {
+std::vector<RunChange> changes_of(const std::vector<Cluster>& clusters, const WatchedRun& run) {
   std::vector<RunChange> changes;
-  for (const Cluster& cluster : clusters_of(files, number_of)) {
+  for (const Cluster& cluster : clusters) {
     const RunChange own = change_of(cluster, run);
     const auto equal = std::ranges::find_if(
         changes, [&](const RunChange& other) { return are_equal(other, own); });
@@ -276,16 +275,60 @@ std::vector<RunChange> changes_of(const std::vector<WatchedFile>& files, const W
 
 }  // namespace
 
+std::vector<std::size_t> groups_of(const std::vector<WatchedFile>& files) {
+  std::vector<std::size_t> order(files.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return files[i].started_at_s; });
+  std::vector<std::size_t> groups(files.size());
+  std::map<std::string, std::vector<std::size_t>> newest_of;  // the newest file of each group
+  for (const std::size_t i : order) {
+    const WatchedFile& file = files[i];
+    std::string name = fmt::format("rank {}", file.rank.value_or(-1));
+    if (!file.rank) {
+      name = file.host;
+      for (const WatchedDevice& device : file.devices)
+        name += fmt::format(" {}", device.device_id);
+    }
+    std::vector<std::size_t>& newest = newest_of[name];
+    const auto own = std::ranges::find_if(newest, [&](std::size_t before) {
+      return files[before].until_s <= file.started_at_s + kWholeSeconds;
+    });
+    groups[i] = own == newest.end() ? i : groups[*own];
+    if (own == newest.end()) {
+      newest.push_back(i);
+    } else {
+      *own = i;
+    }
+  }
+  return groups;
+}
+
+std::vector<bool> have_newer(const std::vector<WatchedFile>& files) {
+  const std::vector<std::size_t> groups = groups_of(files);
+  std::map<std::size_t, double> newest_s;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    double& started_at_s = newest_s.try_emplace(groups[i], files[i].started_at_s).first->second;
+    started_at_s = std::max(started_at_s, files[i].started_at_s);
+  }
+  std::vector<bool> newer(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i)
+    newer[i] = files[i].started_at_s < newest_s[groups[i]];
+  return newer;
+}
+
 WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
-  std::ranges::stable_sort(files, {}, [](const WatchedFile& file) {
-    return file.columns.empty() ? file.until_s : file.columns.front().start_s;
-  });
+  std::ranges::stable_sort(files, {}, &WatchedFile::started_at_s);
+  const std::vector<std::size_t> groups = groups_of(files);
   WatchedRun run;
-  run.columns = longest_columns(files);
+  run.columns = longest_columns(files, groups);
   std::map<RankKey, std::size_t> number_of;
-  for (const WatchedFile& file : files) {
-    for (const WatchedDevice& device : file.devices)
-      number_of.try_emplace(key_of(file, device.device_id), 0);
+  const auto key_of = [&](std::size_t i, std::int64_t device_id) {
+    return RankKey(files[i].rank.value_or(std::numeric_limits<std::int64_t>::max()), groups[i],
+                   device_id);
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const WatchedDevice& device : files[i].devices)
+      number_of.try_emplace(key_of(i, device.device_id), 0);
   }
   std::size_t number = 0;
   for (auto& [key, own] : number_of)
@@ -294,13 +337,14 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
   run.ranks.resize(number_of.size());
   for (WatchedRank& rank : run.ranks)
     rank.iteration_us = rank.own_us = unknown;
-  for (const WatchedFile& file : files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const WatchedFile& file = files[i];
     run.until_s = std::max(run.until_s, file.until_s);
     run.budget = std::max(run.budget, file.budget);
     run.pairs += file.pairs;
     if (file.cost_share) run.cost_share = std::max(run.cost_share.value_or(0.0), *file.cost_share);
     for (const WatchedDevice& device : file.devices) {
-      WatchedRank& rank = run.ranks[number_of.at(key_of(file, device.device_id))];
+      WatchedRank& rank = run.ranks[number_of.at(key_of(i, device.device_id))];
       rank.host = file.host;
       rank.rank = file.rank;
       rank.device_id = device.device_id;
@@ -315,7 +359,11 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
     }
   }
   add_layers(run, files);
-  run.changes = changes_of(files, run, number_of);
+  const auto rank_of = [&](std::size_t i, std::int64_t device_id) {
+    const auto found = number_of.find(key_of(i, device_id));
+    return found == number_of.end() ? std::nullopt : std::optional(found->second);
+  };
+  run.changes = changes_of(clusters_of(files, rank_of), run);
   run.recurrences = find_recurrences(run, least_ratio);
   return run;
 }

@@ -26,6 +26,7 @@ struct WatchedRank {
 // Changes of one time and direction: those of one cause, as far as times can tell.
 struct RunChange {
   double began_s = 0.0;
+  double within_s = 0.0;  // as of the change of a series whose time is known best
   std::int64_t began_iteration = 0;
   std::vector<SharedText> layers;    // those that lose or gain most first
   std::vector<std::size_t> ranks;    // numbers in WatchedRun::ranks
@@ -60,8 +61,14 @@ struct WatchedRun {
   std::optional<double> cost_share;  // the largest of all files
 };
 
-// Joins files by rank in order of their time.  A device is slow that takes `least_ratio` times what
-// its peers take.
+// Returns for each file the first one of its group: the processes of one rank, or of one host's
+// devices where files know no rank, one after the other.  Those of one time are not of one group.
+[[nodiscard]] std::vector<std::size_t> groups_of(const std::vector<WatchedFile>& files);
+// Returns true for each file in whose group a newer process is.
+[[nodiscard]] std::vector<bool> have_newer(const std::vector<WatchedFile>& files);
+
+// Joins the files of each group in order of their time.  A device is slow that takes `least_ratio`
+// times what its peers take.
 [[nodiscard]] WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio = 1.05);
 
 // Returns times of each device relative to the median of all in the same column; NaN: not known.

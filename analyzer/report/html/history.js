@@ -175,7 +175,7 @@ class HeatMap extends Chart {
   show(rows) {
     this.rows = rows;
     this.cursor = null;
-    this.size = Math.max(2, Math.min(18, Math.floor(560 / Math.max(1, rows.length))));
+    this.size = Math.max(2, Math.min(18, Math.floor(600 / Math.max(1, rows.length))));
     byId(this.canvas.id + '-details').textContent = 'Point at the map, or use the arrow keys, to see numbers.';
     this.draw();
   }
@@ -310,7 +310,9 @@ class Machine extends Chart {
 // ---- page --------------------------------------------------------------------------------------
 
 const ranks = new HeatMap('ranks', (change, rank) => change.ranks.includes(rank));
-const layers = new HeatMap('layers', (change, layer) => change.layers.includes(layer));
+const layers = new HeatMap('layers',
+  // The map shows the median of the ranks.
+  (change, layer) => change.layers.includes(layer) && 2 * change.ranks.length >= data.ranks.length);
 const machine = new Machine('machine');
 
 function redraw() {

@@ -1,6 +1,7 @@
 // Histories joined by rank, their changes, and what recurs.
 #include "join/watch/watched_run.hpp"
 
+#include "join/join.hpp"
 #include "join/rows/file_rows.hpp"
 #include "profile_builder.hpp"
 #include "report/history_report.hpp"
@@ -17,10 +18,11 @@
 namespace inline_prof::join {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
-using testing::Gt;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr double kHour = 3600;
@@ -133,13 +135,45 @@ TEST(WatchedRun, ProcessesOfARankAreOneHistoryInOrderOfTime) {
   EXPECT_NEAR(run.ranks[0].own_us[5], 1600, 32);
 }
 
-TEST(WatchedRun, ARankWithoutANumberIsItsFile) {
-  read::Profile profile = watched_profile(0, 3, as_ever);
-  profile.rank.reset();
-  read::Profile other = profile;
-  other.file = "other";
-  const WatchedRun run = watched_run({file_of(profile), file_of(other)});
-  EXPECT_THAT(run.ranks, SizeIs(2));
+TEST(WatchedRun, AReportIsOfTheNewestProcesses) {
+  std::vector<read::Profile> profiles;
+  for (const int first_hour : {0, 6}) {
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+      read::Profile profile = watched_profile(rank, 4, as_ever, first_hour);
+      for (read::Event& event : profile.events)
+        event.measured_ms.assign(5, 0.1 + first_hour);
+      profiles.push_back(std::move(profile));
+    }
+  }
+  std::swap(profiles[1], profiles[2]);
+  JoinOptions options;
+  options.keep_samples = true;
+  const Analysis analysis = join_profiles(std::move(profiles), {}, options);
+  ASSERT_THAT(analysis.runs, SizeIs(2));
+  EXPECT_EQ(analysis.runs[0].profile.file, "rank0.6");
+  EXPECT_EQ(analysis.runs[1].profile.file, "rank1.6");
+  ASSERT_THAT(analysis.rows, SizeIs(6));
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(analysis.rows[i].profile, i / 3);
+    EXPECT_NEAR(analysis.rows[i].raw_us.value(), 6100, 0.01);
+    EXPECT_NEAR(analysis.samples_us[i].at(0), 6100, 0.01);
+  }
+  EXPECT_EQ(analysis.watched->ranks.at(1).processes, 2U);
+  EXPECT_THAT(analysis.warnings, Not(Contains(HasSubstr("say that they are rank"))));
+}
+
+TEST(WatchedRun, ProcessesWithoutARankJoinByTheirDevicesUnlessTheyRanAtOneTime) {
+  const auto with = [](int first_hour, const std::string& file) {
+    read::Profile profile = watched_profile(0, 3, as_ever, first_hour);
+    profile.rank.reset();
+    profile.file = file;
+    return file_of(profile);
+  };
+  EXPECT_THAT(watched_run({with(0, "a"), with(4, "b")}).ranks, SizeIs(1));
+  const std::vector<WatchedFile> at_once{with(0, "a"), with(1, "b"), with(5, "c")};
+  EXPECT_THAT(groups_of(at_once), ElementsAre(0, 1, 0));
+  EXPECT_THAT(have_newer(at_once), ElementsAre(true, false, false));
+  EXPECT_THAT(watched_run(at_once).ranks, SizeIs(2));
 }
 
 TEST(WatchedRun, ChangesOfOneTimeAreOne) {
@@ -171,6 +205,26 @@ TEST(WatchedRun, AChangeOfALayerOnAllRanksIsOne) {
   ASSERT_THAT(run.recurrences, SizeIs(1));
   EXPECT_EQ(run.recurrences[0].cause, "program");
   EXPECT_THAT(run.recurrences[0].evidence.front(), HasSubstr("mlp"));
+}
+
+TEST(WatchedRun, TheBestKnownTimeCounts) {
+  // The analyzer finds the change of the other rank at the edge of a bin, hours off.
+  SeriesChange coarse;
+  coarse.layer = coarse.event = "gemm";
+  coarse.before_us = 500;
+  coarse.ratio = 1.4;
+  coarse.within_s = 4 * kHour;
+  read::Profile exact = watched_profile(0, 12, as_ever);
+  exact.watched->changes = {told(0, 5.0, 1.4, "")};
+  WatchedFile first = file_of(exact);
+  WatchedFile second = file_of(watched_profile(1, 12, as_ever));
+  coarse.layer = first.changes.at(0).layer;
+  coarse.began_s = first.changes.at(0).began_s - 3 * kHour;
+  second.changes = {coarse};
+  const WatchedRun run = watched_run({second, first});
+  ASSERT_THAT(run.changes, SizeIs(1));
+  EXPECT_THAT(run.changes[0].ranks, SizeIs(2));
+  EXPECT_EQ(minute_words(run.changes[0].began_s), "2026-11-24 15:00");
 }
 
 TEST(WatchedRun, ChangesOfOtherTimesOrDirectionsAreOthers) {
