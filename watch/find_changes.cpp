@@ -65,15 +65,16 @@ Jump best_jump(std::span<const Point> points) {
   const auto rest = [&](std::size_t i) { return level(i) - mean_level - per_time * slope(i); };
   const double unexplained = product(rest, rest);
 
-  // A step without its mean and its line.
-  const auto bare_step = [&](std::size_t at, std::size_t i) {
-    const auto step = [&](std::size_t j) { return j >= at ? 1.0 : 0.0; };
+  // Returns a step without its mean and its line.
+  const auto bare_step = [&](std::size_t at) {
+    const auto step = [at](std::size_t i) { return i >= at ? 1.0 : 0.0; };
+    const double mean = product(step, one) / all;
     const double per_time_of_step = slope_square > 0 ? product(step, slope) / slope_square : 0;
-    return step(i) - product(step, one) / all - per_time_of_step * slope(i);
+    return [=](std::size_t i) { return step(i) - mean - per_time_of_step * slope(i); };
   };
   Jump best;
   for (std::size_t at = kFewestOnASide; at + kFewestOnASide <= points.size(); ++at) {
-    const auto bare = [&](std::size_t i) { return bare_step(at, i); };
+    const auto bare = bare_step(at);
     const double square = product(bare, bare);
     if (square <= 1e-6 * all) continue;
     const double size = product(bare, rest) / square;
@@ -87,8 +88,9 @@ Jump best_jump(std::span<const Point> points) {
   }
   if (best.at == 0) return best;
   // Neighbours that err alike tell less than their number.
+  const auto bare = bare_step(best.at);
   const auto error = [&](std::size_t i) {
-    return (rest(i) - best.size * bare_step(best.at, i)) * std::sqrt(points[i].weight);
+    return (rest(i) - best.size * bare(i)) * std::sqrt(points[i].weight);
   };
   double alike = 0;
   double all_errors = 1e-12;
