@@ -26,20 +26,21 @@ struct MachineReading {
   double nvlink_errors = kUnknown;     // of all links and kinds
 };
 
-// The values, and what stands for several readings.
+// The values in the order of prof.json, and what stands for several readings.
 enum class MergedBy : std::uint8_t { kMean, kAnyBit, kLast };
 struct MachineColumn {
+  const char* key;
   double MachineReading::*value;
   MergedBy merged_by;
 };
 inline constexpr std::array kMachineColumns{
-    MachineColumn{&MachineReading::sm_clock_mhz, MergedBy::kMean},
-    MachineColumn{&MachineReading::memory_clock_mhz, MergedBy::kMean},
-    MachineColumn{&MachineReading::power_w, MergedBy::kMean},
-    MachineColumn{&MachineReading::temperature_c, MergedBy::kMean},
-    MachineColumn{&MachineReading::throttle_reasons, MergedBy::kAnyBit},
-    MachineColumn{&MachineReading::ecc_errors, MergedBy::kLast},
-    MachineColumn{&MachineReading::nvlink_errors, MergedBy::kLast},
+    MachineColumn{"sm_clock_mhz", &MachineReading::sm_clock_mhz, MergedBy::kMean},
+    MachineColumn{"memory_clock_mhz", &MachineReading::memory_clock_mhz, MergedBy::kMean},
+    MachineColumn{"power_w", &MachineReading::power_w, MergedBy::kMean},
+    MachineColumn{"temperature_c", &MachineReading::temperature_c, MergedBy::kMean},
+    MachineColumn{"throttle_reasons", &MachineReading::throttle_reasons, MergedBy::kAnyBit},
+    MachineColumn{"ecc_errors", &MachineReading::ecc_errors, MergedBy::kLast},
+    MachineColumn{"nvlink_errors", &MachineReading::nvlink_errors, MergedBy::kLast},
 };
 
 // The readings of a device, the older the coarser: neighbours are merged to stay within the bound.
