@@ -32,6 +32,13 @@ struct UnsimulatedRow {
 
 }  // namespace simgpu
 
+#define SIMGPU_VERSION(name)                                                  \
+  extern "C" __attribute__((visibility("default"))) std::intptr_t name(int*); \
+  extern "C" std::intptr_t name(int* version) {                               \
+    *version = 12000;                                                         \
+    return 0;                                                                 \
+  }
+
 // The parameters of the vendor's function stay where the caller put them.
 #define SIMGPU_UNSIMULATED(name, status)                                  \
   extern "C" __attribute__((visibility("default"))) std::intptr_t name(); \

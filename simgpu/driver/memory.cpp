@@ -99,7 +99,24 @@ bool Memory::is_device(const void* address) {
   return allocation != nullptr && counts_on_device(allocation->kind);
 }
 
+void Memory::note_copy(const void* to, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(to);
+  copies_.erase(copies_.lower_bound(begin), copies_.lower_bound(begin + bytes));
+  copies_[begin] = bytes;
+}
+
+bool Memory::holds_part_of_copy(const void* at, std::size_t bytes) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  auto copy = copies_.upper_bound(begin);
+  if (copy == copies_.begin()) return false;
+  --copy;
+  const bool is_whole = copy->first == begin && copy->second == bytes;
+  return begin - copy->first < copy->second && !is_whole;
+}
+
 void Memory::release(const Allocation& allocation) {
+  copies_.erase(copies_.lower_bound(allocation.base),
+                copies_.lower_bound(allocation.base + allocation.bytes));
   allocation.context->device->memory_used -= allocation.device_bytes;
   if (allocation.mapped_bytes > 0) {
     munmap(reinterpret_cast<void*>(allocation.base), allocation.mapped_bytes);

@@ -47,11 +47,17 @@ class Memory {
   [[nodiscard]] Allocation* find(std::uintptr_t address);
   [[nodiscard]] bool is_device(const void* address);
 
+  // Copies to device memory are noted, since a program's allocator uses it again: a number that it
+  // reads where something larger was copied to is a kernel's, and was never computed.
+  void note_copy(const void* to, std::size_t bytes);
+  [[nodiscard]] bool holds_part_of_copy(const void* at, std::size_t bytes) const;
+
   void release(const Allocation& allocation);
   void release_all_of(const Context& context);
 
  private:
   std::map<std::uintptr_t, Allocation> allocations_;  // by base address
+  std::map<std::uintptr_t, std::size_t> copies_;      // bytes, by where they were copied to
 };
 
 // The pools of cuMemAllocAsync only count bytes; the memory itself comes from the system.

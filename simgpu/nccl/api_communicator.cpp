@@ -2,7 +2,11 @@
 #include "nccl/call.hpp"
 #include "nccl/group.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstring>
+#include <thread>
 
 using namespace simgpu;
 
@@ -85,6 +89,39 @@ SIMGPU_CALL(ncclCommInitAll, comms, devices, list) {
   }
   const ncclResult_t ended = group_end();
   return result == ncclSuccess ? ended : result;
+}
+
+// The ranks tell each other their colours in a file of their own: those of one colour are a
+// communicator, in the order of their keys.
+SIMGPU_COMM_CALL(ncclCommSplit, color, key, newcomm, unused) {
+  if (newcomm == nullptr) return fail(ncclInvalidArgument, "newcomm is null");
+  const std::string part = "-" + std::to_string(c.splits++);
+  std::shared_ptr<Region> region;
+  ncclResult_t result = Region::join(c.region->name_of_part(part), c.ranks, c.rank, region);
+  if (result != ncclSuccess) return result;
+  std::vector<std::byte> mine(2 * sizeof(int));
+  std::memcpy(mine.data(), &color, sizeof color);
+  std::memcpy(mine.data() + sizeof color, &key, sizeof key);
+  region->lay_down(region->collective(c.rank, 0), mine);
+  region->collective(c.rank, 0).post(0, 0);
+  result = region->wait_for_all();
+  std::vector<std::array<int, 2>> members;  // key, rank
+  for (int rank = 0; result == ncclSuccess && rank < c.ranks; ++rank) {
+    const Beginning& theirs = region->collective(rank, 0);
+    while (!theirs.has_begun(0))
+      std::this_thread::yield();
+    std::array<int, 2> of_rank{};
+    if (!region->read(theirs, mine)) return fail(ncclSystemError, "a rank's colour is not there");
+    std::memcpy(of_rank.data(), mine.data(), sizeof of_rank);
+    if (of_rank[0] == color) members.push_back({of_rank[1], rank});
+  }
+  *newcomm = nullptr;
+  if (result != ncclSuccess || color == NCCL_SPLIT_NOCOLOR) return result;
+  std::sort(members.begin(), members.end());
+  const auto own = std::find(members.begin(), members.end(), std::array<int, 2>{key, c.rank});
+  return initialise(newcomm, static_cast<int>(members.size()),
+                    c.region->name_of_part(part + "-" + std::to_string(color)),
+                    static_cast<int>(own - members.begin()));
 }
 
 SIMGPU_COMM_CALL(ncclCommFinalize) {

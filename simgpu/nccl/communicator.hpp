@@ -50,6 +50,7 @@ struct ncclComm {
   std::map<std::string, LoadedKernel> kernels;  // loaded when first needed
   std::map<int, double> own_reductions;         // of ncclRedOpCreatePreMulSum, with their factors
   int next_reduction = ncclNumOps;
+  int splits = 0;
   bool has_launched = false;
   cudaStream_t last_stream = nullptr;
   cuuint64_t last_capture = 0;  // of that launch; 0: it was not captured

@@ -159,6 +159,12 @@ bool Region::read(const Beginning& beginning, std::vector<std::byte>& bytes) con
   return got == static_cast<ssize_t>(bytes.size());
 }
 
+ncclUniqueId Region::name_of_part(const std::string& part) const {
+  ncclUniqueId id{};
+  (path_ + part).copy(id.internal, sizeof id.internal - 1);
+  return id;
+}
+
 void Region::leave(int rank) {
   header_->has_left[rank].store(true);
 }

@@ -57,6 +57,9 @@ class Region {
   bool lay_down(const Beginning& beginning, const std::vector<std::byte>& bytes);
   bool read(const Beginning& beginning, std::vector<std::byte>& bytes) const;
 
+  // A name that all ranks know, for the communicators that are split off this one.
+  [[nodiscard]] ncclUniqueId name_of_part(const std::string& part) const;
+
   void leave(int rank);
   // A rank is gone that has not left: its process died.
   [[nodiscard]] bool has_lost_a_rank() const;

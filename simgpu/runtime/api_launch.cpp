@@ -169,6 +169,15 @@ SIMGPU_CALL(cudaGetKernel, kDevice, kernel, host_function) {
   return kernel == nullptr ? cudaErrorInvalidValue : kernel_of(driver, host_function, *kernel);
 }
 
+// The function in the current context.
+SIMGPU_CALL(cudaGetFuncBySymbol, kDevice, function, stub) {
+  if (function == nullptr) return cudaErrorInvalidValue;
+  cudaKernel_t kernel = nullptr;
+  const cudaError_t found = kernel_of(driver, stub, kernel);
+  if (found != cudaSuccess) return found;
+  return static_cast<cudaError_t>(Images::instance().function_of(driver, kernel, *function));
+}
+
 SIMGPU_STREAM_CALL(__cudaLaunchKernel, kDevice, kernel, grid, block, arguments, shared_bytes,
                    stream) {
   return launch(driver, driver.launch_kernel[which], kernel,

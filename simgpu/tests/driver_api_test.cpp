@@ -288,6 +288,22 @@ TEST_F(Memory, IsReallyCopied) {
   EXPECT_EQ(cuMemFree(device), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST_F(Memory, ANumberInTheRemainsOfACopyIsZero) {
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAlloc(&device, 64), CUDA_SUCCESS);
+  const std::array<float, 4> batch{-1, -2, -3, -4};
+  ASSERT_EQ(cuMemcpyHtoD(device, batch.data(), sizeof batch), CUDA_SUCCESS);
+  float number = 1;
+  ASSERT_EQ(cuMemcpyDtoH(&number, device + 4, sizeof number), CUDA_SUCCESS);
+  EXPECT_EQ(number, 0) << "the loss of a kernel that computes nothing";
+  ASSERT_EQ(cuMemcpyHtoD(device + 4, batch.data(), sizeof number), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyDtoH(&number, device + 4, sizeof number), CUDA_SUCCESS);
+  EXPECT_EQ(number, -1) << "it was copied there";
+  std::array<float, 4> all{};
+  ASSERT_EQ(cuMemcpyDtoH(all.data(), device, sizeof all), CUDA_SUCCESS);
+  EXPECT_EQ(all[3], -4) << "no single number";
+}
+
 TEST_F(Memory, RowsAreCopiedWithTheirPitch) {
   size_t pitch = 0;
   CUdeviceptr device = out(cuMemAllocPitch, &pitch, 3, 2, 4);

@@ -66,6 +66,13 @@ TEST(NcclRanks, WaitForTheirPartnerInSendAndReceive) {
   EXPECT_NEAR(time_of_rank(run, 0), 1002 + 8 + 56.25, 30) << run.output << run.errors;
 }
 
+TEST(NcclRanks, AreSplitByColourInTheOrderOfTheirKeys) {
+  const ProgramRun run = run_program({NCCL_PROGRAM, "split"});
+  EXPECT_THAT(run.lines(), UnorderedElementsAre("rank 0: 0 of 1", "rank 0: 1 of 2",
+                                                "rank 1: 0 of 1", "rank 1: 0 of 2"))
+      << run.errors;
+}
+
 TEST(NcclRanks, WhoseNeighbourDiedGetAnError) {
   const ProgramRun run = run_program({NCCL_PROGRAM, "absent"}, {"SIMGPU_HANG_LIMIT_S=0.3"});
   EXPECT_THAT(run.lines(), ElementsAre("synchronise 702", "after the abort 0")) << run.errors;

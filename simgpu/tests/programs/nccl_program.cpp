@@ -1,6 +1,6 @@
 // Ranks of the simulated NCCL: threads of this process, processes, or both roles of one thread.
 //
-//   nccl_program threads|processes|one_thread|pairs|absent|arguments|captured|persistent
+//   nccl_program threads|processes|one_thread|pairs|split|absent|arguments|captured|persistent
 //
 // Each rank prints "rank N: ... us", what an event pair around its collective read.  Rank 1 of two
 // comes 1002 us late.
@@ -201,6 +201,28 @@ void pairs() {
   });
 }
 
+// Each rank alone, then both in the other order.
+void split() {
+  in_two_processes([](int rank, const ncclUniqueId& id) {
+    const Gpu gpu(0);
+    ncclComm_t comm = nullptr;
+    CHECK(ncclCommInitRank(&comm, 2, id, rank));
+    for (const bool is_alone : {true, false}) {
+      ncclComm_t part = nullptr;
+      int count = 0, own = -1;
+      CHECK(ncclCommSplit(comm, is_alone ? rank : 0, -rank, &part, nullptr));
+      CHECK(ncclCommCount(part, &count));
+      CHECK(ncclCommUserRank(part, &own));
+      std::printf("rank %d: %d of %d\n", rank, own, count);
+      CHECK(ncclCommDestroy(part));
+    }
+    ncclComm_t none = comm;
+    CHECK(ncclCommSplit(comm, NCCL_SPLIT_NOCOLOR, 0, &none, nullptr));
+    if (none != nullptr) std::printf("rank %d: a communicator\n", rank);
+    CHECK(ncclCommDestroy(comm));
+  });
+}
+
 // Records the program's all-reduce into a graph.
 CUgraph capture_all_reduce(const Gpu& gpu, ncclComm_t comm) {
   CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -291,6 +313,7 @@ int main(int, char** argv) {
                         {"processes", processes},
                         {"one_thread", one_thread},
                         {"pairs", pairs},
+                        {"split", split},
                         {"absent", absent},
                         {"captured", captured},
                         {"persistent", persistent},

@@ -138,6 +138,8 @@ void devices() {
 void attributes() {
   cudaFuncAttributes read{};
   CHECK(cudaFuncGetAttributes(&read, fill));
+  cudaFunction_t by_symbol = nullptr;
+  CHECK(cudaGetFuncBySymbol(&by_symbol, reinterpret_cast<const void*>(fill)));
   int blocks = 0;
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, 256, 0));
   std::printf("%d registers, %d blocks per SM, %d threads\n", read.numRegs, blocks,
