@@ -63,7 +63,8 @@ struct OpenRanges {
   std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
   std::array<std::uint16_t, kDeepest> lengths;
   std::array<Kind, kDeepest> kinds;
-  std::array<char, kLongestText> text;  // of all ranges, one after the other
+  std::array<const char*, kDeepest> under;  // what was followed when the range was opened
+  std::array<char, kLongestText> text;      // of all ranges, one after the other
   std::uint32_t count;
   std::uint32_t text_length;
   std::uint64_t pushed_without_text;  // deeper, or after the discovery
@@ -81,6 +82,7 @@ void remove(OpenRanges& ranges, std::size_t at, std::size_t begin) noexcept {
     ranges.keys[i - 1] = ranges.keys[i];
     ranges.lengths[i - 1] = ranges.lengths[i];
     ranges.kinds[i - 1] = ranges.kinds[i];
+    ranges.under[i - 1] = ranges.under[i];
   }
   --ranges.count;
 }
@@ -112,6 +114,24 @@ std::size_t length_that_fits(const char* text, std::size_t room) noexcept {
   return end;
 }
 
+// Returns the pointer that the followed range with its text at `begin` follows.
+const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexcept {
+  const char* const* followed = nullptr;
+  std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
+  return followed;
+}
+
+// Returns the innermost path that is followed, as it is now; null if there is none.
+const char* followed_text(const OpenRanges& ranges) noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] == Kind::kFollowed && is_started(ranges.keys[i - 1]))
+      return is_wanted() ? *pointer_at(ranges, begin) : nullptr;
+  }
+  return nullptr;
+}
+
 // False where there is no room for another range.
 bool add_bytes(OpenRanges& ranges, std::uint64_t key, Kind kind, const void* bytes,
                std::size_t length) noexcept {
@@ -121,6 +141,7 @@ bool add_bytes(OpenRanges& ranges, std::uint64_t key, Kind kind, const void* byt
   ranges.keys[ranges.count] = key;
   ranges.lengths[ranges.count] = static_cast<std::uint16_t>(length);
   ranges.kinds[ranges.count] = kind;
+  ranges.under[ranges.count] = followed_text(ranges);
   ++ranges.count;
   ranges.text_length += static_cast<std::uint32_t>(length);
   return true;
@@ -170,13 +191,6 @@ void replace_text(OpenRanges& ranges, LabelPlace place, const char* text) noexce
   std::memcpy(begin, text, length);
   ranges.lengths[place.at] = static_cast<std::uint16_t>(length);
   ranges.text_length = static_cast<std::uint32_t>(others + length);
-}
-
-// Returns the pointer that the followed range with its text at `begin` follows.
-const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexcept {
-  const char* const* followed = nullptr;
-  std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
-  return followed;
 }
 
 // The text of the range there, as it is now.  Once discovery has ended, a pointer that we
@@ -267,17 +281,25 @@ std::string current_layer() {
   if (open_ranges.get() == nullptr) return {};
   OpenRanges& ranges = *open_ranges.get();
   drop_ended(ranges);
+  std::string around;
   std::string path;
   std::size_t begin = 0;
+  const char* const followed = followed_text(ranges);
   for (std::size_t i = 0; i < ranges.count; ++i) {
     const std::string_view text = text_at(ranges, {.at = i, .begin = begin});
-    if (!text.empty()) {
-      if (!path.empty()) path.push_back('.');
-      path.append(text);
-    }
     begin += ranges.lengths[i];
+    if (text.empty()) continue;
+    const bool is_range = ranges.kinds[i] == Kind::kPushed || ranges.kinds[i] == Kind::kStarted;
+    const bool is_inside = ranges.under[i] == followed;
+    // One that was opened in an enclosing module, as frameworks do around a forward pass, adds
+    // nothing: the backward pass of the module that runs now has none.
+    if (followed != nullptr && is_range && !is_inside && ranges.under[i] != nullptr) continue;
+    std::string& part = followed != nullptr && is_range && !is_inside ? around : path;
+    if (!part.empty()) part.push_back('.');
+    part.append(text);
   }
-  return path;
+  if (around.empty() || path.empty()) return around + path;
+  return around + '.' + path;
 }
 
 }  // namespace inline_prof::labels

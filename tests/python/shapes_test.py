@@ -113,6 +113,11 @@ class ShapesTest(HookedTest):
                                  "pass": "forward", "type": "f16"},
                    {"pass": "backward_rowwise_adagrad"})
 
+    def test_the_function_of_a_node_that_cpp_made(self):
+        for name in ("SplitLookupFunction_rowwise_adagrad_Op_pt2", "torch::autograd::CppNode<SplitLookupFunction_rowwise_adagrad_Op_pt2>"):
+            node = types.SimpleNamespace(name=lambda: name)
+            self.assertTrue(shapes.function_of(node).startswith(descriptions.of_module(SplitTableBatchedEmbeddingBagsCodegen()).node))
+
     def test_norms(self):
         x = torch.ones(2, 3, 8, requires_grad=True)
         shape = {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"}

@@ -20,6 +20,11 @@ def stream_of(value):
     return torch._C._cuda_getCurrentRawStream(index), index
 
 
+def function_of(node):
+    """Returns the name of an autograd node; of one that C++ made, the function's: torch::autograd::CppNode<NAME>."""
+    return node.name().rpartition("CppNode<")[2]
+
+
 # Never freed: modules may have imported one by name, and torch.jit.script knows functions by address.
 _functions_of_ours = []
 
@@ -104,7 +109,7 @@ class Shapes:
             return
         first = result[0] if isinstance(result, (tuple, list)) and result else result
         node = getattr(first, "grad_fn", None)
-        if node is None or not node.name().startswith(description.node):
+        if node is None or not function_of(node).startswith(description.node):
             return
         attributes = None
         if self.describes:

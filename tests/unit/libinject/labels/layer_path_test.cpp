@@ -103,7 +103,10 @@ TEST(FollowRange, TextIsWhatThePointerPointsToNow) {
     EXPECT_EQ(current_layer(), "step.Net");
     push_range(kDefaultRangeOwner, "mine");
     path = "Net.blocks.0";
-    EXPECT_EQ(current_layer(), "step.Net.blocks.0.mine");
+    EXPECT_EQ(current_layer(), "step.Net.blocks.0") << "the range was opened around the block";
+    push_range(kDefaultRangeOwner, "inner");
+    EXPECT_EQ(current_layer(), "step.Net.blocks.0.inner");
+    pop_range(kDefaultRangeOwner);
     path = nullptr;
     EXPECT_EQ(current_layer(), "step.mine");
     follow_range(7, &path);
@@ -112,6 +115,11 @@ TEST(FollowRange, TextIsWhatThePointerPointsToNow) {
     pop_range(kDefaultRangeOwner);
     pop_range(kDefaultRangeOwner);
     EXPECT_EQ(current_layer(), "Net");
+    path = nullptr;
+    push_range(kDefaultRangeOwner, "next step");
+    path = "Net";
+    EXPECT_EQ(current_layer(), "next step.Net") << "it encloses all modules";
+    pop_range(kDefaultRangeOwner);
     set_range(7, nullptr);
     EXPECT_EQ(current_layer(), "");
   });
