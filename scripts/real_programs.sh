@@ -2,12 +2,13 @@
 # Runs PyTorch 2, Triton and their libraries, unmodified, on the simulated GPU: bare, under the injected library, with
 # --torch, and with every launch counted (docs/compatibility.md).
 #
-#   scripts/real_programs.sh [--torch VERSION] [--short] [--build DIR] [PROGRAM]...
+#   scripts/real_programs.sh [--torch VERSION] [--short] [--build DIR] [--frameworks] [PROGRAM]...
 #   scripts/real_programs.sh [--torch VERSION] --environment
 #
 #   --torch VERSION  this PyTorch, 2.11 by default: there is a tests/real_programs/requirements_torch_VERSION.txt for each
 #   --short          few programs and few steps, as scripts/test.sh does
 #   --build DIR      where the build is; build/dev by default, configured if it is not
+#   --frameworks     the programs of Megatron-core, DeepSpeed, Accelerate and others alone, which are in no other run
 #   PROGRAM          names, as the run prints them; all without
 #   --environment    only makes the Python environment and prints its interpreter; nothing where it cannot be made
 #
@@ -24,12 +25,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 short=()
 build=build/dev
 torch=2.11
+with_frameworks=false
 only_environment=false
 programs=()
 while (($# > 0)); do
   case "$1" in
     --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     --short) short=(--short) ;;
+    --frameworks) with_frameworks=true ;;
     --environment) only_environment=true ;;
     --build) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --build: expected a folder\n' >&2; exit 2; }; build=$2; shift ;;
     --torch) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --torch: expected a version\n' >&2; exit 2; }; torch=$2; shift ;;
@@ -86,15 +89,25 @@ if $only_environment; then
 fi
 
 packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-with_cuda12=()
-if ((${#short[@]} == 0)); then
+more_packages=()
+if $with_frameworks; then
+  list=tests/real_programs/requirements_frameworks.txt
+  frameworks=build/real_programs/frameworks.$(sha256sum "$list" | cut -c1-16)
+  if [[ ! -e $frameworks/complete ]]; then
+    rm -rf "$frameworks"
+    mkdir -p "$frameworks"
+    install "$frameworks" --target "$frameworks" -r "$list"
+  fi
+  packages+=";$PWD/$frameworks"
+  more_packages=(--frameworks "$PWD/$frameworks")
+elif ((${#short[@]} == 0)); then
   if [[ ! -e $cuda12/complete ]]; then
     rm -rf "$cuda12"
     mkdir -p "$cuda12"
     install "$cuda12" --target "$cuda12" -r "$requirements_cuda12"
   fi
   packages+=";$PWD/$cuda12"
-  with_cuda12=(--cuda12 "$PWD/$cuda12")
+  more_packages=(--cuda12 "$PWD/$cuda12")
 fi
 [[ -e $build/CMakeCache.txt ]] || cmake --preset dev -B "$build" > /dev/null
 # The simulated libraries then have an entry for each function that the packages ask for.
@@ -105,4 +118,4 @@ cmake --build "$build" --target simgpu inline_prof_inject prof_run prof_analyze 
 exec python3 tests/real_programs/run.py --python "$PWD/$environment/bin/python" \
   --simulated-gpu "$PWD/$build/simgpu/lib" --prof-run "$PWD/$build/libinject/run/prof-run" \
   --prof-analyze "$PWD/$build/analyzer/cli/prof-analyze" \
-  --cache "$PWD/build/real_programs/cache" "${with_cuda12[@]}" "${short[@]}" "${programs[@]}"
+  --cache "$PWD/build/real_programs/cache" "${more_packages[@]}" "${short[@]}" "${programs[@]}"

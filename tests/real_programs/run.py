@@ -49,6 +49,7 @@ class Program:
     repeat: int = 1  # samples of an event
     more_launches: int = 0  # in the step that operators are learned in: PyTorch does some of its own in another way then
     cuda12: bool = False  # its packages are those for CUDA 12
+    frameworks: bool = False  # its packages are those of requirements_frameworks.txt
     dry_ms: int = 0  # the host's clock is real time, and the GPU has nothing to do for so long in every step
     late: int = -1  # the rank that the others wait for
     short_copies: bool = False  # copies are counted in the short form
@@ -102,6 +103,11 @@ def late(kind):
                    idle_steps=300, explained=0, ways=("bare", "idle"))
 
 
+def framework(name, ranks):
+    return Program(name.replace("_", " "), [PROGRAMS / "frameworks.py", name], (60, 400), ranks=ranks, frameworks=True,
+                   ways=("bare", "library", "torch"), loops=False)
+
+
 TABLE = [
     Program("example gpt", [PROGRAMS / "examples.py", "gpt"], (40, 400)),
     Program("example dlrm", [PROGRAMS / "examples.py", "dlrm"], (40, 420), more_launches=12),  # indices are checked
@@ -141,6 +147,8 @@ TABLE = [
     Program("dying of a signal", [PROGRAMS / "dying.py", "signal"], (120, 400), status=-15, ways=("bare", "library", "torch")),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True, short_copies=True),
 ]
+TABLE += [framework(name, ranks) for name, ranks in (
+    ("megatron", 2), ("megatron_pipeline", 2), ("deepspeed_zero2", 2), ("accelerate", 1), ("float8", 1), ("unet", 1), ("mixtral", 1))]
 LEAST_EXPLAINED_IN_SHORT = 60  # the machine may be loaded
 OURS = "inline_prof_"  # what our own kernels' names begin with
 
@@ -161,6 +169,9 @@ def environment(options, program, way, folder):
     surroundings.update(program.variables)
     if program.dry_ms or way == "idle":
         surroundings["SIMGPU_HOST_CLOCK"] = "real"
+    if program.frameworks:
+        surroundings["PYTHONPATH"] += f":{options.frameworks}"
+        surroundings["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     if program.cuda12:
         if not options.cuda12:
             raise Failed("expected --cuda12 FOLDER: its packages are those for CUDA 12")
@@ -590,6 +601,7 @@ def main():
     parser.add_argument("--prof-run", required=True)
     parser.add_argument("--prof-analyze", required=True)
     parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
+    parser.add_argument("--frameworks", type=pathlib.Path, help="folder with their packages: only their programs are run")
     parser.add_argument("--cuda12", type=pathlib.Path, help="folder with the packages of programs for CUDA 12")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "real_programs")
     parser.add_argument("--short", action="store_true", help="few programs, few steps")
@@ -607,6 +619,8 @@ def main():
     failed = passed = 0
     for program in TABLE:
         if program.name not in options.program if options.program else options.short and not program.short:
+            continue
+        if program.frameworks != bool(options.frameworks):
             continue
         bare = None
         for way in program.ways:
