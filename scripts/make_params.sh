@@ -9,6 +9,7 @@
 #   aiconfigurator_2026_08/{a100,h100,h200,b200}_sxm_{gemm,nccl,custom_allreduce,context_attention,
 #     generation_attention,encoder_attention,moe,scale_matrix,computescale}.csv.gz
 #     from ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0), columns as published
+#   nccl_tests_h100/h100_1node_{4,8}gpu.log, nccl-tests' sendrecv_perf on H100
 #   neusight/{add,relu}_{A100-PCIE-40GB,V100-PCIE-32GB}.csv, linear_A100-PCIE-40GB.csv,
 #     conv_{A100_80GB_PCIe,V100-PCIE-32GB}.csv
 #     from sitar-lab/NeuSight at 6945927d (MIT)
@@ -71,7 +72,17 @@ collectives() {  # GPU MACHINE
     BEGIN { print "op,num_gpus,bytes,type,time_us,stack" }
     NR > 1 && $3 !~ /eager/ { stack = $1 == "vLLM" ? "VLLM" : $1
              printf "all_reduce,%s,%.0f,bf16,%.6g,%s\n", $5, 2 * $6, $7 * 1000, stack }' > "$work/custom.csv"
-  "$prof_model" fit --model collective --machine "$2" "$work/nccl.csv" "$work/custom.csv" \
+  # A link joins two, however many take part in the test.
+  local links=()
+  if [[ $1 == h100 ]]; then
+    echo op,num_gpus,bytes,type,time_us > "$work/links.csv"
+    for count in 4 8; do
+      "$prof_model" convert --to collective "$data/nccl_tests_h100/h100_1node_${count}gpu.log" -o - |
+        awk -F, -v OFS=, '$1 == "sendrecv" { $2 = 2; print }' >> "$work/links.csv"
+    done
+    links=("$work/links.csv")
+  fi
+  "$prof_model" fit --model collective --machine "$2" "$work/nccl.csv" "$work/custom.csv" "${links[@]}" \
     -o "$params/collective_$2.json" --force
 }
 collectives a100 a100-sxm4-80gb

@@ -113,6 +113,18 @@ std::string ranks_json(const join::RankComparison& comparison) {
   json["phase"] = or_null(comparison.phase);
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;
+  json["stages"] = Json::array();
+  for (const join::PipelineStage& stage : comparison.stages) {
+    const join::StageTimes& times = stage.times;
+    json["stages"].push_back({{"ranks", stage.ranks},
+                              {"iteration_us", or_null(times.iteration_us)},
+                              {"computing_us", times.computing_us},
+                              {"collectives_us", times.collectives_us},
+                              {"sends_us", times.sends_us},
+                              {"receives_us", times.receives_us},
+                              {"exchanges_us", times.exchanges_us},
+                              {"predicted_us", or_null(times.predicted_us)}});
+  }
   json["patterns"] = Json::array();
   for (const join::RankPattern& pattern : comparison.patterns)
     json["patterns"].push_back(pattern_json(pattern));

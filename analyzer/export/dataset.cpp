@@ -2,6 +2,7 @@
 
 #include "base/csv.hpp"
 #include "base/text.hpp"
+#include "join/diagnose/belonging.hpp"
 #include "join/rows/communicator.hpp"
 #include "join/rows/statistics.hpp"
 #include "join/rows/verdict.hpp"
@@ -550,7 +551,10 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   const auto find = [&](std::string_view kind, std::string_view text) {
     findings.add(kDatasetVersion).add(std::string_view(profile.file)).add(kind).add(text);
   };
-  if (!profile.complete) find("incomplete", "a checkpoint of a run that was cut off");
+  if (!profile.complete) {
+    find("incomplete", join::has_ended(profile) ? "the program ended before it had all its samples"
+                                                : "a checkpoint of a run that was cut off");
+  }
   std::set<std::string_view> found;
   for (const DatasetPhase& phase : phases) {
     Source source(phase);

@@ -240,8 +240,10 @@ std::vector<std::string> last_warnings(const PredictedFiles& files, const JoinOp
   }
   std::vector<FileFacts> facts;
   facts.reserve(files.runs.size());
-  for (const Run& run : files.runs)
+  for (const Run& run : files.runs) {
     facts.push_back(file_facts(run.profile));
+    facts.back().exchanges = run.exchanges;  // the events may be gone
+  }
   append(warnings, belonging_warnings(facts));
   return warnings;
 }

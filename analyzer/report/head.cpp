@@ -1,5 +1,6 @@
 #include "report/head.hpp"
 
+#include "join/diagnose/belonging.hpp"
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/rank_waits.hpp"
 #include "join/phase_words.hpp"
@@ -32,10 +33,7 @@ constexpr double kLeastIdlePercent = 0.05;  // smaller parts are left out
 // Says how a run ended that did not get all its samples.
 std::string describe_end(const join::Analysis& analysis, std::size_t profile) {
   const read::Profile& of = analysis.runs[profile].profile;
-  const bool is_normal = std::ranges::any_of(of.warnings, [](const std::string& warning) {
-    return warning.starts_with("the program ended at iteration");
-  });
-  if (!is_normal || !of.profiler.repeat)
+  if (!join::has_ended(of) || !of.profiler.repeat)
     return "NOT COMPLETE: a run that was cut off, or went wrong";
   std::int64_t taken = 0;
   std::int64_t wanted = 0;
@@ -331,8 +329,11 @@ std::string describe_unmeasured(const join::Analysis& analysis) {
   for (const auto& [reason, events] : analysis.unmeasured_reasons)
     text += fmt::format("; {}: {}", events, printable(reason));
   if (analysis.unmeasured_without_time > 0) {
-    text += fmt::format("; {} of unknown time, under \"idle or not seen\"",
-                        analysis.unmeasured_without_time);
+    // The measured rows may leave no such time.
+    const bool is_in_idle =
+        analysis.shares_percent && analysis.shares_percent->idle >= kLeastIdlePercent;
+    text += fmt::format("; {} of unknown time{}", analysis.unmeasured_without_time,
+                        is_in_idle ? ", under \"idle or not seen\"" : "");
   }
   return text;
 }
@@ -348,9 +349,17 @@ std::string describe_overlap(const join::Overlap& overlap) {
 
 // Says how many more iterations would tell the overhead to +-0.1 %.
 std::string describe_needed(const read::Overhead& overhead) {
-  if (overhead.iterations_needed.value_or(0) == 0) return {};
+  constexpr std::int64_t most_iterations = 10'000'000;  // earlier libraries wrote 10^12
+  const std::int64_t needed = overhead.iterations_needed.value_or(0);
+  if (needed == 0 || needed > most_iterations) return {};
   return fmt::format("; {} more iterations would tell{}", *overhead.iterations_needed,
                      overhead.slowdown_percent ? " to 0.1 %" : "");
+}
+
+// A handful of groups that differ much give an interval without meaning.
+bool is_told(const std::pair<double, double>& percent_ci95) {
+  constexpr double widest_percent = 1000;
+  return percent_ci95.second - percent_ci95.first <= widest_percent;
 }
 
 std::string describe_overhead(const read::Profile& profile) {
@@ -366,7 +375,9 @@ std::string describe_overhead(const read::Profile& profile) {
     return text + describe_needed(overhead);
   }
   std::string text = fmt::format("{:+.3f} %", *overhead.slowdown_percent);
-  if (overhead.slowdown_percent_ci95) {
+  if (overhead.slowdown_percent_ci95 && !is_told(*overhead.slowdown_percent_ci95)) {
+    text = "not known: iterations differ too much from each other";
+  } else if (overhead.slowdown_percent_ci95) {
     text += fmt::format(", 95 % interval [{:+.3f}, {:+.3f}]", overhead.slowdown_percent_ci95->first,
                         overhead.slowdown_percent_ci95->second);
   }

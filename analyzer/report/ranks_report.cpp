@@ -65,6 +65,38 @@ std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
   return lines;
 }
 
+// Says what a stage does in an iteration.  Its bubble is the time without any of its own work.
+std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
+  constexpr std::size_t most_ranks = 8;
+  const std::size_t shown = std::min(most_ranks, stage.ranks.size());
+  const join::StageTimes& times = stage.times;
+  const double links_us = times.sends_us + times.receives_us + times.exchanges_us;
+  std::string lines = fmt::format(
+      "  stage {}: rank {}{}\n    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, "
+      "receives {:.1f} us, both at once {:.1f} us\n",
+      number,
+      fmt::join(stage.ranks.begin(), stage.ranks.begin() + static_cast<std::ptrdiff_t>(shown),
+                ", "),
+      shown < stage.ranks.size() ? fmt::format(" and {} more", stage.ranks.size() - shown) : "",
+      times.computing_us, times.collectives_us, times.sends_us, times.receives_us,
+      times.exchanges_us);
+  if (times.iteration_us) {
+    const double bubble_us =
+        std::max(0.0, *times.iteration_us - times.computing_us - times.collectives_us);
+    fmt::format_to(
+        std::back_inserter(lines),
+        "    bubble {:.1f} us, {:.1f} % of {:.1f} us: waiting for other stages, or idle\n",
+        bubble_us, 100 * bubble_us / *times.iteration_us, *times.iteration_us);
+  }
+  if (times.predicted_us && links_us > *times.predicted_us) {
+    fmt::format_to(std::back_inserter(lines),
+                   "    {:.1f} us of its sends and receives are waiting: the transfers are "
+                   "predicted to take {:.1f} us\n",
+                   links_us - *times.predicted_us, *times.predicted_us);
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string ranks_table(const join::RankComparison& comparison, const TableOptions& options) {
@@ -72,10 +104,21 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
     return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
   };
   std::string out =
-      fmt::format("{} devices, {} events each; raw times{}\n", comparison.devices,
-                  comparison.events, comparison.watched ? ", the newest of each event" : "");
+      comparison.stages.empty()
+          ? fmt::format("{} devices, {} events each; raw times{}\n", comparison.devices,
+                        comparison.events,
+                        comparison.watched ? ", the newest of each event" : "")
+          : fmt::format(
+                "{} devices in {} stages of a pipeline, each compared with those of its "
+                "stage; raw times\n",
+                comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
+  if (!comparison.stages.empty()) {
+    out += "\nstages: an iteration's time, less what event pairs add\n";
+    for (std::size_t i = 0; i < comparison.stages.size(); ++i)
+      out += stage_lines(i, comparison.stages[i]);
+  }
   if (!comparison.patterns.empty()) {
     add_list(out, "patterns: what the devices at one position need longer for than the others", "",
              comparison.patterns, options.top, [&](const join::RankPattern& pattern) {

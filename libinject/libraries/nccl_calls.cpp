@@ -36,6 +36,7 @@ struct Operation {
   const char* type = nullptr;
   const void* stream = nullptr;
   CommunicatorFacts communicator = {};
+  int peer = -1;  // of a send or receive
 };
 
 // --- this thread's group
@@ -58,6 +59,9 @@ struct SaidByCollective {
   Message message;
   bool is_collective = true;
 };
+
+constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
+constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
 std::int64_t count_ranks(const void* comm, void* real) {
   const auto count = reinterpret_cast<nccl::CommCount*>(function_beside(real, "ncclCommCount"));
@@ -122,6 +126,37 @@ record::Op describe_one(const void* call, const void*) {
   return op_of(operation, operation.name, operation.type, operation.count, operation.bytes, 1);
 }
 
+const Operation& operation_in(const Operation& operation) noexcept {
+  return operation;
+}
+const Operation& operation_in(const Operation* operation) noexcept {
+  return *operation;
+}
+
+// Returns what a group of sends and receives is: "all_to_all" where a rank sends to each rank, else
+// "send_recv", as between stages of a pipeline; null if it is another group.
+template <typename Operations>
+const char* name_of_exchange(const Operations& operations) noexcept {
+  std::int64_t peers = 0;
+  std::size_t sends = 0;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& each = operation_in(operations[i]);
+    const bool is_send = each.name == kSend.name;
+    if (!is_send && each.name != kRecv.name) return nullptr;
+    if (!is_send) continue;
+    ++sends;
+    // A thread may have several ranks in its group, each on a stream of its own.
+    const auto is_same = [&](const auto& other) {
+      return operation_in(other).name == kSend.name && operation_in(other).peer == each.peer;
+    };
+    const auto end = operations.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_of_first = each.stream == operation_in(operations.front()).stream;
+    if (is_of_first && std::none_of(operations.begin(), end, is_same)) ++peers;
+  }
+  if (sends == 0 || sends == operations.size()) return nullptr;
+  return peers == operation_in(operations.front()).communicator.ranks ? "all_to_all" : "send_recv";
+}
+
 // The launches on `stream` do the work of all of the group's calls on it.
 record::Op describe_group(const void* call, const void* stream) {
   const auto& all = **static_cast<const std::vector<Operation>* const*>(call);
@@ -133,14 +168,20 @@ record::Op describe_group(const void* call, const void* stream) {
   if (mine.size() == 1) return describe_one(mine.front(), stream);
   std::size_t count = 0;
   std::size_t bytes = 0;
+  std::size_t received = 0;
   bool equal = true;
   for (const Operation* each : mine) {
     if (each->name == nullptr) return describe_one(each, stream);
     count += each->count;
-    bytes += each->bytes;
+    (each->name == kRecv.name ? received : bytes) += each->bytes;
     equal = equal && are_equal(*each, *mine.front());
   }
   const Operation& first = *mine.front();
+  // A link carries both directions at once, so that the larger one counts.
+  if (const char* const name = name_of_exchange(mine)) {
+    return op_of(first, name, first.type, 0, std::max(bytes, received), mine.size());
+  }
+  bytes += received;
   if (equal) return op_of(first, first.name, first.type, count, bytes, mine.size());
   return op_of(first, "group", nullptr, 0, bytes, mine.size());
 }
@@ -148,6 +189,7 @@ record::Op describe_group(const void* call, const void* stream) {
 // Returns the event's name, the same on all streams: the plan refers to the event by it.
 [[gnu::noinline]] const char* name_of_group(const std::vector<Operation>& operations) noexcept {
   const char* name = operations.empty() ? nullptr : operations.front().name;
+  if (const char* const exchange = name_of_exchange(operations)) return exchange;
   for (const Operation& each : operations) {
     if (each.name == nullptr || name == nullptr || std::string_view(each.name) != name) {
       return "group";
@@ -261,8 +303,11 @@ struct SaidBy {
     using All = std::remove_const_t<decltype(all)>;
     constexpr std::size_t count = std::is_same_v<std::tuple_element_t<1, All>, std::size_t> ? 1 : 2;
     constexpr std::size_t stream = sizeof...(A) - 1;
-    return operation_of(call, real, kSaid, std::get<count>(all), std::get<count + 1>(all),
-                        std::get<stream - 1>(all), explicit_stream(std::get<stream>(all)));
+    Operation operation =
+        operation_of(call, real, kSaid, std::get<count>(all), std::get<count + 1>(all),
+                     std::get<stream - 1>(all), explicit_stream(std::get<stream>(all)));
+    if constexpr (!kSaid.is_collective) operation.peer = std::get<3>(all);
+    return operation;
   }
 };
 
@@ -274,8 +319,6 @@ constexpr SaidByCollective kBroadcast{"broadcast", Message::kOneRank};
 constexpr SaidByCollective kGather{"gather", Message::kAllRanks};
 constexpr SaidByCollective kScatter{"scatter", Message::kAllRanks};
 constexpr SaidByCollective kReduce{"reduce", Message::kOneRank};
-constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
-constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
 struct InitRank {
   template <typename... Rest>

@@ -143,6 +143,13 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   if (suspects.empty()) return notes;
   std::vector<std::string> paths;
   dl_iterate_phdr(add_path, &paths);
+  // Where the vendor's own library is loaded the kernels are its, and what another file defines may
+  // be stubs that look it up, as in XLA.
+  const auto is_loaded = [&](VendorLibrary library) {
+    return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+      return file_name(path).starts_with(std::string(short_name(library)) + ".so");
+    });
+  };
   for (const std::string& path : paths) {
     // The vDSO has no file.
     if (path.find('/') == std::string::npos || is_a_vendors(path) ||
@@ -150,7 +157,7 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
       continue;
     }
     for (const VendorLibrary library : libraries_in(path)) {
-      if (suspects.count(library) == 0) continue;
+      if (suspects.count(library) == 0 || is_loaded(library)) continue;
       std::string note(short_name(library));
       note.append(" inside ");
       note.append(path == "/proc/self/exe" ? run.command : std::string(file_name(path)));

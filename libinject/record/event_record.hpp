@@ -91,6 +91,8 @@ struct EventRecord {
   std::atomic<std::uint64_t> calls{1};
   // The label was still open when the next iteration began.
   std::atomic<bool> was_left_open{false};
+  // A sample was of a launch with another grid than `shape` has.
+  std::atomic<bool> has_other_grids{false};
 
   void add_flag(Flag flag) {
     flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBlocksInAGroup = 4;
 constexpr int kResamples = 4000;
-constexpr double kLongestWait = 1e12;  // iterations
+constexpr double kMostNeeded = 1e7;  // iterations; nobody waits for more
 
 // Returns the logarithm of armed / unarmed in four blocks; nothing if they are no group.
 std::optional<double> contrast(std::span<const BlockTimes> group) {
@@ -106,8 +106,8 @@ OverheadMeasurement measure_overhead(std::span<const BlockTimes> blocks) {
   const double half_width = (percent(upper) - percent(lower)) / 2;
   const double ratio = half_width / kOverheadResolutionPercent;
   const auto taken = static_cast<double>(overhead.armed_iterations + overhead.unarmed_iterations);
-  const double more = std::ceil(taken * (ratio * ratio - 1));
-  overhead.iterations_needed = static_cast<std::int64_t>(std::clamp(more, 0.0, kLongestWait));
+  const double more = std::max(0.0, std::ceil(taken * (ratio * ratio - 1)));
+  if (more <= kMostNeeded) overhead.iterations_needed = static_cast<std::int64_t>(more);
   return overhead;
 }
 

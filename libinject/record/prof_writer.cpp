@@ -277,6 +277,7 @@ class ProfWriter {
     for (const auto& [flag, word] : kFlagWords) {
       if (event.has(flag)) json_.text(word);
     }
+    if (event.has_other_grids.load(std::memory_order_relaxed)) json_.text(format::kFlagOtherGrids);
     json_.end_array();
     if (!event.reason.empty()) write(events::kReason, event.reason);
     if (event.op) write_op(*event.op);

@@ -195,6 +195,8 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
     return ticket;  // launched outside the library call this time
   auto* pair = begin_pair(*armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return ticket;
+  if (launch.copy == nullptr && event->shape && event->shape->grid != launch.grid)
+    event->has_other_grids.store(true, std::memory_order_relaxed);
   if (op != nullptr) {
     libraries::OpPart& of_op = libraries::part_on(*op, launch.stream);
     of_op.pair_of = hook::PairOf::kArmedEvent;

@@ -21,7 +21,9 @@ std::string causes(Session& session, std::uint64_t missing, std::uint64_t left_o
   std::string text;
   std::uint64_t known = 0;
   const auto add = [&](std::uint64_t count, const char* what) {
-    if (count == 0) return;
+    if (count == 0 || known >= missing) return;
+    // A launch that found no room was tried again.
+    count = std::min(count, missing - known);
     known += count;
     text.append(text.empty() ? "" : ", ").append(std::to_string(count)).append(" ").append(what);
   };
@@ -59,7 +61,8 @@ void add_event(Session& session, record::EventRecord& event, std::int64_t wanted
   event.reason.append(has_reason ? "; " : "")
       .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
   const LaunchSite* site = session.sites.of_event(&event);
-  if (site != nullptr && !has_handles(*site) && !site->stream->is_silent) {
+  // A program that ends destroys its streams, too.
+  if (!all.ended_early && site != nullptr && !has_handles(*site) && !site->stream->is_silent) {
     event.reason.append(": the program destroyed its stream, context or module");
   } else if (event.was_left_open.load(std::memory_order_relaxed)) {
     all.left_open += missing;
@@ -246,6 +249,13 @@ bool settle_characterisation(Session& session) {
 bool settle_completeness(Session& session, End end) {
   sys::on_large_stack([&] { session.phases.settle_others(); });
   const bool has_all = settle_by_phase(session);
+  if (session.graph_launch_count() > 0) {
+    const std::string note = [&] {
+      const std::lock_guard lock(session.run.mutex);
+      return session.contexts.graph_note();
+    }();
+    if (!note.empty()) session.warn(note);
+  }
   if (has_all && end == End::kBySignal) session.warn("the program was ended by a signal");
   const bool some_phase_is_measured =
       session.phases.planned_count() < 2 || session.samples_taken() > 0;

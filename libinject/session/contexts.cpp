@@ -28,6 +28,7 @@ void Contexts::created(CUcontext context) {
   const std::lock_guard lock(session_.run.mutex);
   calibrating_.fetch_sub(1);
   if (!result.note.empty()) session_.run.warnings.push_back(std::move(result.note));
+  if (!result.graph_note.empty()) graph_note_ = std::move(result.graph_note);
   for (record::Calibration& each : result.states)
     session_.run.calibrations.push_back(std::move(each));
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <set>
+#include <string>
 
 namespace inline_prof::session {
 
@@ -37,6 +38,8 @@ class Contexts {
   void created(CUcontext context);
   // A calibration goes on, on a thread of the application's.  Needs no mutex.
   [[nodiscard]] bool is_calibrating() const noexcept { return calibrating_.load() > 0; }
+  // Says why pairs in graphs were not calibrated; empty if they were.  With the mutex held.
+  [[nodiscard]] const std::string& graph_note() const noexcept { return graph_note_; }
 
   // Null if the driver does not tell the context's device, or the stream's context.
   [[nodiscard]] timer::ContextTimer* timer_of(CUcontext context);
@@ -59,6 +62,7 @@ class Contexts {
   std::deque<StreamInfo> streams_;
   std::set<int> calibrated_devices_;
   std::atomic<int> calibrating_{0};
+  std::string graph_note_;
 };
 
 }  // namespace inline_prof::session

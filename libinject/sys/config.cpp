@@ -67,7 +67,7 @@ constexpr std::array kVariables{
         "INLINE_PROF_OVERHEAD", "1024", "0 to 1000000",
         "iterations at most, after the last sample, in which the cost of measuring is measured; 0: "
         "none"},
-    Variable{"INLINE_PROF_GRAPH_COPIES", "32", "0 to 1048576",
+    Variable{"INLINE_PROF_GRAPH_COPIES", "12", "0 to 1048576",
              "MiB that copies of CUDA graphs may take, at 1 KiB a node; graphs beyond it are timed "
              "as a whole"},
     Variable{"INLINE_PROF_TRIGGER", "(none)", "file:PATH, signal:USR1 or signal:USR2",

@@ -341,8 +341,8 @@ class Calibrator {
   void measure(const char* state, Fill fill, CalibrationResult& result) {
     std::vector<double> times_us = filled(fill, 0, kPairs);
     if (times_us.empty()) {
-      result.note.append(result.note.empty() ? "" : "; ").append(state);
-      result.note.append(": no pair could be read");
+      std::string& note = fill == &Calibrator::fill_graph ? result.graph_note : result.note;
+      note.append(note.empty() ? "" : "; ").append(state).append(": no pair could be read");
       return;
     }
     record::Calibration calibration{.device_id = device_id_,

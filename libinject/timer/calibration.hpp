@@ -13,6 +13,7 @@ namespace inline_prof::timer {
 struct CalibrationResult {
   std::vector<record::Calibration> states;  // idle, busy, graph; fewer where the driver refuses
   std::string note;                         // why a state or the kernel is missing; else empty
+  std::string graph_note{};                 // the same for pairs in graphs
 };
 
 // Called right after the application has created `context`, when loading a module and allocating a

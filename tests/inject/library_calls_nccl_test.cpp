@@ -71,7 +71,7 @@ TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
                              {"bytes", 7 * 1024 * 4},
                              {"sequence", 1}});
   expect_members(second[3],
-                 {{"event", "group"}, {"op", "group"}, {"grouped", 2}, {"bytes", 2 * 1024}});
+                 {{"event", "send_recv"}, {"op", "send_recv"}, {"grouped", 2}, {"bytes", 1024}});
   EXPECT_FALSE(second[3].contains("sequence")) << "ranks make different sends";
   // After one gather and three reductions; its type has no name.
   expect_members(second[4], {{"op", "broadcast"}, {"bytes", 1024}, {"sequence", 4}});

@@ -1,5 +1,7 @@
 #include "join/diagnose/belonging.hpp"
 
+#include "join/rows/communicator.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,13 +33,27 @@ void warn_of_formats(const std::vector<FileFacts>& all, std::vector<std::string>
       fmt::join(words, ", ")));
 }
 
+// True if each file sends to another or receives from it: stages of a pipeline run different
+// things.
+bool are_of_pipelines(const std::vector<FileFacts>& all) {
+  std::map<std::string_view, std::size_t> files;
+  for (const FileFacts& own : all) {
+    for (const std::string& communicator : own.exchanges)
+      ++files[communicator];
+  }
+  return std::ranges::all_of(all, [&](const FileFacts& own) {
+    return std::ranges::any_of(own.exchanges,
+                               [&](const std::string& each) { return files[each] > 1; });
+  });
+}
+
 void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::set<std::string_view> hashes;
   for (const FileFacts& own : all) {
     const std::string& hash = own.event_list_hash;
     if (!hash.empty()) hashes.insert(hash);
   }
-  if (hashes.size() < 2) return;
+  if (hashes.size() < 2 || are_of_pipelines(all)) return;
   warnings.push_back(fmt::format(
       "the files come from {} different event lists: ranks ran different programs, or the files do "
       "not belong together",
@@ -128,6 +144,7 @@ FileFacts file_facts(const read::Profile& profile) {
                   // Ranks need not have met all their phases.
                   .event_list_hash =
                       profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
+                  .exchanges = exchanges_of(profile),
                   .host = profile.host_name,
                   .device_ids = {},
                   .started_at = profile.started_at,
@@ -136,6 +153,15 @@ FileFacts file_facts(const read::Profile& profile) {
     facts.device_ids.push_back(device.device_id);
   std::ranges::sort(facts.device_ids);
   return facts;
+}
+
+bool has_ended(const read::Profile& profile) {
+  const auto is_of_end = [](const std::string& warning) {
+    return (warning.starts_with("the program ended") && !warning.ends_with("by a signal")) ||
+           warning.starts_with("no iteration boundary was met") ||
+           warning.find(" samples were taken") != std::string::npos;
+  };
+  return std::ranges::any_of(profile.warnings, is_of_end);
 }
 
 std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files, FilesOfRun which) {

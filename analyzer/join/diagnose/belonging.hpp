@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,17 @@ struct FileFacts {
   std::string format;  // what the file is
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  std::string event_list_hash;  // empty if the file does not say
+  std::string event_list_hash;      // empty if the file does not say
+  std::set<std::string> exchanges;  // the communicators of its sends and receives
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
   std::string started_at;
   bool is_watched = false;  // has histories, which join those of a rank that was started again
 };
+
+// True if the file was written when the program ended by itself: one of its warnings says how.
+// False for a checkpoint, and for a run that a signal ended.
+[[nodiscard]] bool has_ended(const read::Profile& profile);
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 

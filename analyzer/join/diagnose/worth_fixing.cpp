@@ -136,10 +136,11 @@ model::LongestPath longest_path(WorthFixing& found) {
   try {
     return model::LongestPath(found.path.tasks);
   } catch (const std::invalid_argument& error) {
-    found.warnings.push_back(fmt::format(
-        "the ranks met their collectives in different orders, so each rank's longest path is its "
-        "own: {}",
-        error.what()));
+    found.warnings.push_back(
+        fmt::format("the ranks' collectives could not be put into one order, so each rank's "
+                    "longest path is its "
+                    "own: {}",
+                    error.what()));
     found.path.tasks.meetings.clear();
     return model::LongestPath(found.path.tasks);
   }

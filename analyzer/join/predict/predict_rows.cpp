@@ -56,6 +56,10 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = "region without timed children";
     return;
   }
+  if (input.has_other_grids) {
+    row.reason = "its grid varies from iteration to iteration, and its shape is that of the first";
+    return;
+  }
   if (input.machine == nullptr) {
     row.reason = "machine not known";
     return;

@@ -6,6 +6,7 @@
 #include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>
+#include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
 
@@ -69,7 +70,8 @@ std::vector<RowInput> inputs_of(const read::Profile& profile, const DeviceMachin
                       .machine = machines.of(event.device_id),
                       .blocks = blocks_of(event),
                       .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch,
-                      .neighbours = &event.neighbours});
+                      .neighbours = &event.neighbours,
+                      .has_other_grids = event.has_flag(format::kFlagOtherGrids)});
   }
   return inputs;
 }

@@ -87,6 +87,107 @@ std::vector<RankEvent> in_order(const Events& events) {
   return sorted;
 }
 
+// Adds up the rows that are in no other.
+StageTimes stage_times_of(const read::Profile& profile, const PredictOperation& predict) {
+  StageTimes times;
+  const FileRows file = rows_of(profile, std::nullopt, {});
+  times.iteration_us = file.run.iteration.us;
+  double predicted_us = 0.0;
+  bool are_all_predicted = true;
+  for (std::size_t i = 0; i < file.rows.size(); ++i) {
+    const Row& row = file.rows[i];
+    if (row.parent || !row.corrected_us) continue;
+    const double us = *row.corrected_us * static_cast<double>(row.calls);
+    const read::Event& event = profile.events[i];
+    if (!is_collective(event)) {
+      times.computing_us += us;
+    } else if (!is_point_to_point(*event.op)) {
+      times.collectives_us += us;
+    } else {
+      const std::string name = event.op->get<std::string>("op").value_or("");
+      (name == "send"   ? times.sends_us
+       : name == "recv" ? times.receives_us
+                        : times.exchanges_us) += us;
+      const auto own_us = predict(*event.op, device_of(profile, event.device_id));
+      are_all_predicted = are_all_predicted && own_us.has_value();
+      predicted_us += own_us.value_or(0.0) * static_cast<double>(row.calls);
+    }
+  }
+  if (are_all_predicted) times.predicted_us = predicted_us;
+  return times;
+}
+
+StageTimes median_of(const std::vector<RankSummary>& ranks) {
+  StageTimes result;
+  const auto of = [&](auto member) {
+    std::vector<double> values;
+    for (const RankSummary& rank : ranks)
+      values.push_back(rank.stage.value_or(StageTimes()).*member);
+    return median(std::move(values));
+  };
+  const auto of_known = [&](auto member) -> std::optional<double> {
+    std::vector<double> values;
+    for (const RankSummary& rank : ranks) {
+      if (rank.stage && (*rank.stage).*member) values.push_back(*((*rank.stage).*member));
+    }
+    if (values.size() < ranks.size()) return std::nullopt;
+    return median(std::move(values));
+  };
+  result.iteration_us = of_known(&StageTimes::iteration_us);
+  result.computing_us = of(&StageTimes::computing_us);
+  result.collectives_us = of(&StageTimes::collectives_us);
+  result.sends_us = of(&StageTimes::sends_us);
+  result.receives_us = of(&StageTimes::receives_us);
+  result.exchanges_us = of(&StageTimes::exchanges_us);
+  result.predicted_us = of_known(&StageTimes::predicted_us);
+  return result;
+}
+
+// Returns the ranks of each stage, if ranks ran different things and all send or receive: ranks
+// joined by the communicators of their sends are one pipeline, whose stages have the ranks' order.
+std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& ranks) {
+  const auto is_like_first = [&](const RankSummary& rank) {
+    const RankEvents& first = *ranks.front().events;
+    return rank.events == ranks.front().events ||
+           (rank.events->places.size() == first.places.size() &&
+            std::ranges::all_of(first.in_file_order, [&](const RankEvent& event) {
+              return rank.events->places.contains(event);
+            }));
+  };
+  const auto sends = [](const RankSummary& rank) { return !rank.facts.exchanges.empty(); };
+  if (std::ranges::all_of(ranks, is_like_first) || !std::ranges::all_of(ranks, sends)) return {};
+  std::vector<const RankSummary*> ordered;
+  for (const RankSummary& rank : ranks)
+    ordered.push_back(&rank);
+  std::ranges::stable_sort(ordered, {}, [](const RankSummary* rank) { return rank->facts.rank; });
+  std::map<std::string_view, std::size_t> pipeline_of;  // of a communicator
+  std::vector<std::vector<const RankSummary*>> pipelines;
+  for (const RankSummary* rank : ordered) {
+    const std::size_t own = pipelines.size();
+    pipelines.push_back({rank});
+    for (const std::string& communicator : rank->facts.exchanges) {
+      const auto [it, is_new] = pipeline_of.try_emplace(communicator, own);
+      if (is_new || it->second == own) continue;
+      const std::size_t joined = it->second;
+      auto& members = pipelines[own];
+      members.insert(members.begin(), pipelines[joined].begin(), pipelines[joined].end());
+      pipelines[joined].clear();
+      for (auto& [name, pipeline] : pipeline_of) {
+        if (pipeline == joined) pipeline = own;
+      }
+    }
+  }
+  std::vector<std::vector<RankSummary>> stages;
+  for (auto& pipeline : pipelines) {
+    std::ranges::stable_sort(pipeline, {},
+                             [](const RankSummary* rank) { return rank->facts.rank; });
+    if (stages.size() < pipeline.size()) stages.resize(pipeline.size());
+    for (std::size_t stage = 0; stage < pipeline.size(); ++stage)
+      stages[stage].push_back(*pipeline[stage]);
+  }
+  return stages;
+}
+
 void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
   const RankSummary& first = ranks.front();
   for (const RankSummary& rank : ranks) {
@@ -120,6 +221,15 @@ void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
 }
 
 using Devices = std::vector<const RankSummary::Device*>;
+
+Devices devices_of(const std::vector<RankSummary>& ranks) {
+  Devices devices;
+  for (const RankSummary& rank : ranks) {
+    for (const RankSummary::Device& device : rank.devices)
+      devices.push_back(&device);
+  }
+  return devices;
+}
 
 void refuse_other_layout(const std::vector<RankSummary>& ranks, const RankLayout& layout) {
   if (layout.empty()) return;
@@ -353,7 +463,13 @@ std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
 }
 
 void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& result) {
-  for (const RankEvent& event : in_order(ranks.front().collectives)) {
+  std::unordered_set<RankEvent, SharedHash> collectives;
+  for (const RankSummary& rank : ranks) {
+    for (const RankEvent& event : rank.collectives) {
+      if (!rank.exchanges.contains(event)) collectives.insert(event);
+    }
+  }
+  for (const RankEvent& event : in_order(collectives)) {
     const auto groups = meetings(ranks, event);
     if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
     for (const auto& [communicator, devices] : groups) {
@@ -421,6 +537,7 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   summary.file = profile.file;
   summary.facts = file_facts(profile);
   summary.is_complete = profile.complete;
+  summary.has_ended = has_ended(profile);
   summary.phase = phase_name(profile);
   if (summary.phase.empty()) {
     summary.event_list_hash = profile.profiler.event_list_hash;
@@ -435,6 +552,7 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
     const RankEvent key = key_of(event);
     if (is_collective(event)) {
       summary.collectives.insert(key);
+      if (is_point_to_point(*event.op)) summary.exchanges.insert(key);
       const std::string communicator = communicator_of(*event.op);
       if (!communicator.empty()) summary.communicators.emplace(key, communicator);
     }
@@ -466,6 +584,7 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   // A process with one device may see it as number 0 whichever it is.
   if (summary.devices.size() == 1 && profile.local_rank)
     summary.devices.front().device.local_device = *profile.local_rank;
+  if (!summary.exchanges.empty()) summary.stage = stage_times_of(profile, predict);
   return summary;
 }
 
@@ -473,24 +592,32 @@ RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& 
   RankComparison result;
   if (ranks.empty()) return result;
   join_restarts(ranks, result, options.least_ratio);
-  refuse_unequal_lists(ranks);
-  refuse_other_layout(ranks, options.layout);
-  Devices devices;
-  for (const RankSummary& rank : ranks) {
-    for (const RankSummary::Device& device : rank.devices)
-      devices.push_back(&device);
+  const std::vector<std::vector<RankSummary>> stages = stages_of(ranks);
+  for (const std::vector<RankSummary>& stage : stages) {
+    refuse_unequal_lists(stage);
+    PipelineStage& own = result.stages.emplace_back();
+    for (const RankSummary& rank : stage)
+      own.ranks.push_back(rank.facts.rank.value_or(-1));
+    own.times = median_of(stage);
   }
+  if (stages.empty()) refuse_unequal_lists(ranks);
+  refuse_other_layout(ranks, options.layout);
+  const Devices devices = devices_of(ranks);
   result.phase = ranks.front().phase;
   result.devices = devices.size();
   result.events = ranks.front().events->in_file_order.size();
-  find_stragglers(ranks, devices, options, result);
+  for (const std::vector<RankSummary>& stage : stages)
+    find_stragglers(stage, devices_of(stage), options, result);
+  if (stages.empty()) find_stragglers(ranks, devices, options, result);
   split_collectives(ranks, result);
   mark_names_met_twice(devices, result);
   std::vector<FileFacts> facts;
   for (const RankSummary& rank : ranks) {
     facts.push_back(rank.facts);
     if (!rank.is_complete)
-      result.warnings.push_back(rank.file + ": a checkpoint of a run that was cut off");
+      result.warnings.push_back(
+          rank.file + (rank.has_ended ? ": the program ended before it had all its samples"
+                                      : ": a checkpoint of a run that was cut off"));
   }
   for (std::string& warning : belonging_warnings(facts))
     result.warnings.push_back(std::move(warning));

@@ -48,6 +48,18 @@ struct RankDevice {
   bool is_named_twice = false;    // another file has the same host, rank and device
 };
 
+// An iteration of a rank that sends to other stages of a pipeline or receives from them: sums of
+// medians, each less what its event pair adds.
+struct StageTimes {
+  std::optional<double> iteration_us;
+  double computing_us = 0.0;
+  double collectives_us = 0.0;
+  double sends_us = 0.0;
+  double receives_us = 0.0;
+  double exchanges_us = 0.0;           // sends and receives at once
+  std::optional<double> predicted_us;  // of all three, if a model knows each of them
+};
+
 // The part of one file that is kept: a number for each event, so that a hundred thousand ranks fit
 // into memory.
 struct RankSummary {
@@ -64,13 +76,16 @@ struct RankSummary {
   };
   std::string file;
   bool is_complete = true;
+  bool has_ended = true;        // by itself
   std::string phase;            // the one that is compared; empty if the file has one
   std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
   std::shared_ptr<const RankEvents> events;  // of the devices, too
   std::unordered_set<RankEvent, SharedHash> collectives;
-  OfRankEvent<std::string> communicators;  // "COMM SEQUENCE", of those that say it
+  std::unordered_set<RankEvent, SharedHash> exchanges;  // those that are sends or receives
+  OfRankEvent<std::string> communicators;               // "COMM SEQUENCE", of those that say it
   std::vector<Device> devices;
   std::optional<WatchedFile> watched;
+  std::optional<StageTimes> stage;  // of a rank that sends or receives
 };
 
 // Predicts an operation on a device, in microseconds; empty if no model knows it.  `device` is null
@@ -130,10 +145,17 @@ struct CollectiveSplit {
   RankDevice last;                     // waits least, as a median: the one the others wait for
 };
 
+// Ranks that run the same part of the model.
+struct PipelineStage {
+  std::vector<std::int64_t> ranks;
+  StageTimes times;  // medians over its ranks
+};
+
 struct RankComparison {
   std::string phase;  // of the first rank: "phase 2 of 3: ..."; empty where it has one
   std::size_t devices = 0;
   std::size_t events = 0;
+  std::vector<PipelineStage> stages;         // first to last; empty where all ranks run the same
   std::vector<RankPattern> patterns;         // those that lose most time first
   std::vector<Straggler> slow_devices;       // slowest first
   std::vector<Straggler> stragglers;         // those that lose most time first
@@ -150,8 +172,9 @@ struct RankOptions {
   RankLayout layout;  // empty: not known
 };
 
-// Throws std::invalid_argument, naming files, if ranks ran different lists of events: such times
-// are not of the same work; and where the layout does not fit their number.
+// Ranks that ran different lists of events are compared within their stage of a pipeline, which the
+// communicators of their sends and receives tell.  Throws std::invalid_argument, naming files, if
+// others did, since such times are not of the same work; and where the layout does not fit.
 [[nodiscard]] RankComparison compare_ranks(std::vector<RankSummary> ranks,
                                            const RankOptions& options);
 

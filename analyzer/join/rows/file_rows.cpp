@@ -50,7 +50,7 @@ class StreamNumbers {
 // Ranks know a collective by its communicator and its number in it; where these were not seen, by
 // what it is called.
 std::string meeting_of(const read::Event& event) {
-  if (!is_collective(event)) return {};
+  if (!is_collective(event) || is_point_to_point(*event.op)) return {};
   std::string communicator = communicator_of(*event.op);
   if (!communicator.empty()) return communicator;
   return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
@@ -75,6 +75,9 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
   row.is_one_launch = blocks_of(event) > 0;
   if (!event.op) return row;
   row.op_kind = event.op->kind;
+  // What goes from stage to stage of a pipeline belongs to no module.
+  if (event.layer.empty() && is_collective(event) && is_point_to_point(*event.op))
+    row.layer = event.op->get<std::string>("op").value_or("");
   row.source = event.op->source;
   const model::OpWork work = model::work_of(*event.op);
   if (work.reason.empty()) {
@@ -248,6 +251,7 @@ FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layer
     }
   }
   file.run.iteration = iteration_of(profile.iter_time_ms);
+  file.run.exchanges = exchanges_of(profile);
   file.rows = nested_rows(profile);
   const EventBias bias(event_bias, profile, file.rows);
   file.bias_source = bias.source();

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,6 +121,7 @@ using DeviceKey = std::pair<std::size_t, std::int64_t>;  // run, device_id
 struct Run {
   read::Profile profile;  // its events are joined into rows, and gone unless they were asked for
   Iteration iteration;
+  std::set<std::string> exchanges;    // communicators of its sends and receives
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };
 

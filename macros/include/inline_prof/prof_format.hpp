@@ -298,5 +298,7 @@ inline constexpr const char* kFlagPdlRemoved = "pdl_removed";
 inline constexpr const char* kFlagNotMeasurable = "not_measurable";
 // The run had no iteration boundary: samples are taken at any of the event's occurrences.
 inline constexpr const char* kFlagAnyOccurrence = "any_occurrence";
+// Some samples are of launches with another grid than the event's, so its operation is not theirs.
+inline constexpr const char* kFlagOtherGrids = "other_grids";
 
 }  // namespace inline_prof::format

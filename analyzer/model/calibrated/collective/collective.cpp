@@ -91,7 +91,9 @@ class CollectiveModel : public Model {
     const auto bytes = op.get<std::int64_t>("bytes"), ranks = op.get<std::int64_t>("ranks");
     const auto kind = name ? collective_kind(*name) : std::nullopt;
     if (!kind || !bytes || !ranks || *bytes < 1 || *ranks < 2) return std::nullopt;
-    const auto size = static_cast<double>(*bytes), members = static_cast<double>(*ranks);
+    const auto size = static_cast<double>(*bytes);
+    // A link joins two, however many the communicator has.
+    const double members = *kind == CollectiveKind::kSendRecv ? 2 : static_cast<double>(*ranks);
     const auto* const own =
         std::find_if(kOwnAllReduces.begin(), kOwnAllReduces.end(), [&](const OwnKernel& known) {
           return operation.kernel.name.find(known.word) != std::string_view::npos;

@@ -31,13 +31,15 @@ constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces + 1> kParame
 }};
 constexpr std::size_t kWithoutSwitch = 4 * CollectiveAnalytic::kPieces;
 
-constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kNames{{
+constexpr std::array<std::pair<std::string_view, CollectiveKind>, 9> kNames{{
     {"allreduce", CollectiveKind::kAllReduce},
     {"allgather", CollectiveKind::kAllGather},
     {"reducescatter", CollectiveKind::kReduceScatter},
     {"alltoall", CollectiveKind::kAllToAll},
     {"broadcast", CollectiveKind::kBroadcast},
     {"sendrecv", CollectiveKind::kSendRecv},
+    {"send", CollectiveKind::kSendRecv},
+    {"recv", CollectiveKind::kSendRecv},
     {"collectivepermute", CollectiveKind::kSendRecv},
 }};
 

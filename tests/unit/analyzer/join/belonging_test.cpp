@@ -29,6 +29,30 @@ TEST(Belonging, FilesThatKnowNoRankSayNothing) {
   EXPECT_THAT(belonging_warnings({run("a", {}, {}), run("b", {}, {})}), IsEmpty());
 }
 
+TEST(Belonging, StagesOfAPipelineMayRunDifferentThings) {
+  std::vector<FileFacts> runs{run("a", 0, 2), run("b", 1, 2)};
+  runs[0].event_list_hash = "0x1";
+  runs[1].event_list_hash = "0x2";
+  EXPECT_EQ(belonging_warnings(runs).size(), 1U);
+  runs[0].exchanges = {"0xa"};
+  EXPECT_EQ(belonging_warnings(runs).size(), 1U) << "to whom?";
+  runs[1].exchanges = {"0xa", "0xb"};
+  EXPECT_THAT(belonging_warnings(runs), IsEmpty());
+}
+
+TEST(Belonging, AProgramThatEndedIsNotCutOff) {
+  read::Profile profile;
+  EXPECT_FALSE(has_ended(profile));
+  for (const char* how :
+       {"the program ended in the warm-up, after iteration 3 of 10: nothing was measured",
+        "8 of 71 samples were taken; the others, of 63 events: not launched"}) {
+    profile.warnings = {how};
+    EXPECT_TRUE(has_ended(profile)) << how;
+  }
+  profile.warnings = {"the program was ended by a signal"};
+  EXPECT_FALSE(has_ended(profile));
+}
+
 TEST(Belonging, OneFileMayBeAllThatWasAskedFor) {
   EXPECT_THAT(belonging_warnings({run("a", 3, 16)}), IsEmpty());
 }

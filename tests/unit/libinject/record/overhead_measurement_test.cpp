@@ -102,6 +102,18 @@ TEST(OverheadMeasurement, SaysHowManyMoreIterationsItNeeds) {
   EXPECT_NEAR(half_width, kOverheadResolutionPercent, 0.05);
 }
 
+// Iterations of which some take a hundred times as long as others.
+TEST(OverheadMeasurement, AsksForNoMoreIterationsThanAnybodyWaitsFor) {
+  std::vector<BlockTimes> blocks;
+  for (int block = 0; block < 16; ++block) {
+    const bool armed = block % 4 == 0 || block % 4 == 3;
+    const float time_ms =
+        block == 1 || block == 6 ? 3000.0F : 3.0F + 0.001F * static_cast<float>(block);
+    blocks.push_back({.armed = armed, .times_ms = {time_ms, time_ms}});
+  }
+  EXPECT_FALSE(measure_overhead(blocks).iterations_needed);
+}
+
 TEST(OverheadMeasurement, NeedsFourGroups) {
   const OverheadMeasurement three = measure_overhead(blocks_of({.noise = 0.01}, 3));
   EXPECT_FALSE(three.slowdown_percent);
