@@ -121,25 +121,22 @@ StageTimes median_of(const std::vector<RankSummary>& ranks) {
   StageTimes result;
   const auto of = [&](auto member) {
     std::vector<double> values;
-    for (const RankSummary& rank : ranks)
-      values.push_back(rank.stage.value_or(StageTimes()).*member);
+    for (const RankSummary& rank : ranks) {
+      if (rank.stage) values.push_back((*rank.stage).*member);
+    }
     return median(std::move(values));
   };
-  const auto of_known = [&](auto member) -> std::optional<double> {
+  for (const auto member :
+       {&StageTimes::computing_us, &StageTimes::collectives_us, &StageTimes::sends_us,
+        &StageTimes::receives_us, &StageTimes::exchanges_us})
+    result.*member = of(member);
+  for (const auto member : {&StageTimes::iteration_us, &StageTimes::predicted_us}) {
     std::vector<double> values;
     for (const RankSummary& rank : ranks) {
       if (rank.stage && (*rank.stage).*member) values.push_back(*((*rank.stage).*member));
     }
-    if (values.size() < ranks.size()) return std::nullopt;
-    return median(std::move(values));
-  };
-  result.iteration_us = of_known(&StageTimes::iteration_us);
-  result.computing_us = of(&StageTimes::computing_us);
-  result.collectives_us = of(&StageTimes::collectives_us);
-  result.sends_us = of(&StageTimes::sends_us);
-  result.receives_us = of(&StageTimes::receives_us);
-  result.exchanges_us = of(&StageTimes::exchanges_us);
-  result.predicted_us = of_known(&StageTimes::predicted_us);
+    if (values.size() == ranks.size()) result.*member = median(std::move(values));
+  }
   return result;
 }
 
