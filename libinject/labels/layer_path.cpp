@@ -291,8 +291,8 @@ std::string current_layer() {
     if (text.empty()) continue;
     const bool is_range = ranges.kinds[i] == Kind::kPushed || ranges.kinds[i] == Kind::kStarted;
     const bool is_inside = ranges.under[i] == followed;
-    // One that was opened in an enclosing module, as frameworks do around a forward pass, adds
-    // nothing: the backward pass of the module that runs now has none.
+    // Frameworks open ranges in an enclosing module, around its forward pass.  These add nothing:
+    // the backward pass of the module that runs now has none.
     if (followed != nullptr && is_range && !is_inside && ranges.under[i] != nullptr) continue;
     std::string& part = followed != nullptr && is_range && !is_inside ? around : path;
     if (!part.empty()) part.push_back('.');
