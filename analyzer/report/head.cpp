@@ -391,7 +391,11 @@ std::string describe_dropped(const join::Analysis& analysis) {
   std::vector<std::string> parts;
   for (const join::Run& run : analysis.runs) {
     for (const auto& [what, count] : run.profile.dropped) {
-      if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+      // More than there are samples, maybe: a launch is asked again until its event has one.
+      const bool is_of_launches = what == "ring_full";
+      if (count > 0)
+        parts.push_back(fmt::format("{} {}{}", count, what,
+                                    is_of_launches ? " (launches, not samples)" : ""));
     }
   }
   if (analysis.negative_times > 0) {
