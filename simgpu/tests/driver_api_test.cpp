@@ -302,6 +302,7 @@ TEST_F(Memory, ANumberInTheRemainsOfACopyIsZero) {
   std::array<float, 4> all{};
   ASSERT_EQ(cuMemcpyDtoH(all.data(), device, sizeof all), CUDA_SUCCESS);
   EXPECT_EQ(all[3], -4) << "no single number";
+  EXPECT_EQ(cuMemFree(device), CUDA_SUCCESS);
 }
 
 TEST_F(Memory, RowsAreCopiedWithTheirPitch) {
