@@ -1,5 +1,6 @@
 #include "record/machine_reader.hpp"
 
+#include "sys/clock.hpp"
 #include "sys/original_dlsym.hpp"
 #include "sys/quiet_thread.hpp"
 
@@ -145,9 +146,7 @@ MachineReading read(const Nvml& nvml, Device device) {
   const auto reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons != nullptr
                            ? nvml.nvmlDeviceGetCurrentClocksEventReasons
                            : nvml.nvmlDeviceGetCurrentClocksThrottleReasons;
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return {.time_s = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec),
+  return {.time_s = sys::monotonic_seconds(),
           .sm_clock_mhz = ask_for<unsigned>(nvml.nvmlDeviceGetClockInfo, device, kSmClock),
           .memory_clock_mhz = ask_for<unsigned>(nvml.nvmlDeviceGetClockInfo, device, kMemoryClock),
           .power_w = 1e-3 * ask_for<unsigned>(nvml.nvmlDeviceGetPowerUsage, device),

@@ -1,5 +1,6 @@
 #include "record/writer_thread.hpp"
 
+#include "sys/clock.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
@@ -33,12 +34,6 @@ long processor_time_of(int thread) noexcept {
   const auto clock = static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3U | clock_of_thread);
   if (clock_gettime(clock, &time) != 0) return 0;
   return time.tv_sec * kNanosecondsPerSecond + time.tv_nsec;
-}
-
-long monotonic_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kNanosecondsPerSecond + now.tv_nsec;
 }
 
 }  // namespace
@@ -79,7 +74,7 @@ void WriterThread::tell_signal() {
 void WriterThread::loop() {
   const long checkpoint = options_.checkpoint_seconds * kNanosecondsPerSecond;
   long since_checkpoint = 0;
-  long watched_at = monotonic_ns();
+  std::int64_t watched_at = sys::monotonic_ns();
   bool ticking = static_cast<bool>(options_.tick);
   while (!wanted_.load(std::memory_order_acquire)) {
     const long pause = ticking ? kTickNanoseconds : sys::kLongestSleepNanoseconds;
@@ -90,7 +85,7 @@ void WriterThread::loop() {
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
-    if (const long now = monotonic_ns(); now - watched_at >= kNanosecondsPerSecond) {
+    if (const std::int64_t now = sys::monotonic_ns(); now - watched_at >= kNanosecondsPerSecond) {
       watched_at = now;
       if (options_.watch) options_.watch();
     }

@@ -19,7 +19,7 @@ constexpr double kLatestReason = 60;
 
 void MachineWatch::every_second() {
   if (!session_.watching.has_begun()) return;
-  const double now_s = monotonic_seconds() - session_.phases.began_s();
+  const double now_s = sys::monotonic_seconds() - session_.phases.began_s();
   if (const auto answer = reader_.take()) {
     waits_since_s_ = 0;
     keep(*answer);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <set>
 #include <string>
@@ -62,12 +61,6 @@ bool has_all_samples(const Course& course) {
 }
 
 }  // namespace
-
-double monotonic_seconds() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 void Phases::stop_comparing() {
   launch::filter.remove(launch::LaunchFilter::kComparing);
@@ -361,7 +354,7 @@ void Phases::leave(std::int64_t last, std::string reason) {
   }
   ++renewals_;
   reason_ = std::move(reason);
-  phase_began_s_ = monotonic_seconds();
+  phase_began_s_ = sys::monotonic_seconds();
   index_ = static_cast<int>(session_.run.phases.size());
   start_ = session_.iteration() - 1;
   session_.discovery.begin_phase();

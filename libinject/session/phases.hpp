@@ -14,6 +14,7 @@
 #include "schedule/plan.hpp"
 #include "session/adaptive_controller.hpp"
 #include "session/launch_site.hpp"
+#include "sys/clock.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -42,8 +43,6 @@ struct Course {
   std::vector<std::uint64_t> signatures{};  // of iterations
 };
 
-[[nodiscard]] double monotonic_seconds() noexcept;
-
 // With the session's mutex held, unless noted.
 class Phases {
  public:
@@ -55,7 +54,7 @@ class Phases {
   // The iteration before its first one.
   [[nodiscard]] std::int64_t start() const noexcept { return start_; }
   void begin_after(std::int64_t iteration) noexcept { start_ = iteration; }
-  // When profiling began, by monotonic_seconds().  Needs no mutex.
+  // When profiling began, by sys::monotonic_seconds().  Needs no mutex.
   [[nodiscard]] double began_s() const noexcept { return began_s_; }
   // Number of an iteration in the present phase, counted from 1.
   [[nodiscard]] std::int64_t position_of(std::int64_t iteration) const noexcept {
@@ -135,7 +134,7 @@ class Phases {
   std::vector<Course> courses_;  // by phase; that of the present one is empty
   int index_ = 0;
   std::int64_t start_ = 0;
-  const double began_s_ = monotonic_seconds();
+  const double began_s_ = sys::monotonic_seconds();
   double phase_began_s_ = 0;
   std::string reason_ = "the first iterations";
   Comparison comparison_;

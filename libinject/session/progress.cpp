@@ -23,7 +23,7 @@ std::int64_t Progress::iterations_left(std::int64_t iteration) const {
 
 void Progress::report(std::int64_t iteration) {
   if (!session_.config.progress || session_.config.rank.value_or(0) != 0) return;
-  const auto now = static_cast<std::int64_t>(monotonic_seconds());
+  const auto now = static_cast<std::int64_t>(sys::monotonic_seconds());
   if (first_second_ == 0) {
     first_second_ = now;
     first_iteration_ = iteration;

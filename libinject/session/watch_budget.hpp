@@ -2,13 +2,13 @@
 // thread's.
 #pragma once
 
+#include "sys/clock.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 namespace inline_prof::session {
-
-[[nodiscard]] std::int64_t monotonic_ns() noexcept;
 
 // Any thread may spend; our own one saves and reads.
 class WatchBudget {
@@ -57,9 +57,10 @@ class WatchBudget {
   class Timed {
    public:
     explicit Timed(WatchBudget* budget, std::int64_t stands_for = 1) noexcept
-        : budget_(budget), stands_for_(stands_for), began_ns_(budget ? monotonic_ns() : 0) {}
+        : budget_(budget), stands_for_(stands_for), began_ns_(budget ? sys::monotonic_ns() : 0) {}
     ~Timed() {
-      if (budget_ != nullptr) budget_->spend_for_pairs((monotonic_ns() - began_ns_) * stands_for_);
+      if (budget_ != nullptr)
+        budget_->spend_for_pairs((sys::monotonic_ns() - began_ns_) * stands_for_);
     }
     Timed(const Timed&) = delete;
     Timed& operator=(const Timed&) = delete;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -120,19 +119,13 @@ std::string sentence_of(const record::FoundChange& found) {
 
 }  // namespace
 
-std::int64_t monotonic_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-
 bool Watching::is_wanted() const {
   return session_.config.watch_share > 0 && !session_.exits_when_done() &&
          session_.settings.mode == schedule::Mode::kFineGrained;
 }
 
 double Watching::seconds_now() const {
-  return monotonic_seconds() - session_.phases.began_s();
+  return sys::monotonic_seconds() - session_.phases.began_s();
 }
 
 bool Watching::passes_over() noexcept {
@@ -459,12 +452,19 @@ void Watching::choose_weights() {
       events.insert(events.end(), target.events.begin(), target.events.end());
     }
     plain = course.plain_targets;
+    const std::lock_guard run_lock(session_.run.mutex);
+    // Beyond the phases that have a list only the iteration is watched.
+    const auto& phases = session_.run.phases;
+    const auto index = static_cast<std::size_t>(session_.phases.index());
+    launches_.store(
+        index < phases.size() ? phases[index].kernel_launches + phases[index].graph_launches : 0);
   }
   // Events without samples are as long as others of their class.
   std::map<std::string_view, std::vector<float>> classes;
   std::vector<Typical> typical;
   std::size_t records = 0;
   double sum_ns = 0;
+  double in_graphs = 0;
   for (const Member& member : members) {
     std::vector<float> times_ms;
     for (std::uint32_t i = 0; i < member.event->sample_count(); ++i)
@@ -474,34 +474,30 @@ void Watching::choose_weights() {
     typical.push_back(typical_of(times_ms));
     records += member.records;
   }
+  choices.weights.push_back(0);  // the iteration's, see below
+  auto next = events.begin();
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const record::EventRecord& event = *members[i].event;
-    if (typical[i].ns == 0 && !event.class_name.empty())
-      typical[i] = typical_of(classes[event.class_name]);
-    sum_ns += typical[i].ns;
-  }
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    for (std::size_t k = 0; k < members[i].records; ++k) {
-      const double ns = typical[i].ns - bias_ns_of(events[next]->device_id);
-      references_[events[next++]] = {.ns = typical[i].ns > 0 ? std::max(ns, 1.0) : 0};
-    }
-  }
-  find_layers(std::move(events));
-  const double iteration_ns = std::max(iteration_s_ * 1e9, sum_ns);
-  choices.weights.push_back(watch::weight(kWeightOfIteration * iteration_ns, 0.05));
-  double in_graphs = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const double weight = watch::weight(typical[i].ns, typical[i].relative_spread);
+    const std::string& class_name = members[i].event->class_name;
+    if (typical[i].ns == 0 && !class_name.empty()) typical[i] = typical_of(classes[class_name]);
+    const auto [ns, relative_spread] = typical[i];
+    sum_ns += ns;
+    const double weight = watch::weight(ns, relative_spread);
     if (i < plain) {
       choices.weights.push_back(weight);
-      continue;
+    } else if (weight > 0) {  // else it cannot be measured
+      choices.graph_targets.push_back(i);
+      choices.graph_weights.push_back(weight);
+      in_graphs += weight;
     }
-    if (!(weight > 0)) continue;  // it cannot be measured
-    choices.graph_targets.push_back(i);
-    choices.graph_weights.push_back(weight);
-    in_graphs += weight;
+    for (std::size_t k = 0; k < members[i].records && ns > 0; ++k) {
+      const record::EventRecord* event = *(next + static_cast<std::ptrdiff_t>(k));
+      references_.try_emplace(event, std::max(ns - bias_ns_of(event->device_id), 1.0));
+    }
+    next += static_cast<std::ptrdiff_t>(members[i].records);
   }
+  find_layers(std::move(events));
+  choices.weights.front() =
+      watch::weight(kWeightOfIteration * std::max(iteration_s_ * 1e9, sum_ns), 0.05);
   if (in_graphs > 0) {
     choices.graph_part =
         in_graphs / std::accumulate(choices.weights.begin(), choices.weights.end(), in_graphs);
@@ -517,17 +513,6 @@ void Watching::choose_weights() {
   }
   series_ = std::min(records, kMostHistories) + layers_.size() + 1;
   choices_ = std::move(choices);
-  const std::lock_guard lock(session_.mutex);
-  std::int64_t launches = 0;
-  {
-    const std::lock_guard run_lock(session_.run.mutex);
-    const auto phase = static_cast<std::size_t>(session_.phases.index());
-    if (phase < session_.run.phases.size()) {
-      launches =
-          session_.run.phases[phase].kernel_launches + session_.run.phases[phase].graph_launches;
-    }
-  }
-  launches_.store(launches, std::memory_order_relaxed);
 }
 
 // A layer's time is that of its events which no other one of it encloses.  A single event needs no
@@ -539,16 +524,17 @@ void Watching::find_layers(std::vector<const record::EventRecord*> events) {
   std::map<std::tuple<int, int, std::string_view>, std::int64_t> ends;  // by stream
   std::map<std::pair<int, std::string_view>, std::vector<Reference*>> layers;
   for (const record::EventRecord* event : events) {
-    Reference& reference = references_[event];
-    if (event->layer_name.empty() || !(reference.ns > 0)) continue;
+    const auto reference = references_.find(event);
+    if (event->layer_name.empty() || reference == references_.end()) continue;
     const auto [end, is_first] = ends.try_emplace(
         {event->device_id, event->stream_index, event->layer_name}, event->end_index);
     if (!is_first && event->end_index <= end->second) continue;
     end->second = event->end_index;
-    layers[{event->device_id, event->layer_name}].push_back(&reference);
+    layers[{event->device_id, event->layer_name}].push_back(&reference->second);
   }
   for (const auto& [key, references] : layers) {
-    if (references.size() < 2 || layers_.size() == kMostLayers) continue;
+    const bool is_known = references.front()->layer != kNoLayer;  // its phase has come back
+    if (is_known || references.size() < 2 || layers_.size() == kMostLayers) continue;
     Layer& layer =
         layers_.emplace_back(Layer{.name = std::string(key.second), .device_id = key.first});
     for (Reference* reference : references) {
@@ -561,15 +547,12 @@ void Watching::find_layers(std::vector<const record::EventRecord*> events) {
 void Watching::drop_lightest(Choices& choices, std::size_t most_records) {
   const auto most = static_cast<std::size_t>(static_cast<double>(most_records) /
                                              std::max(choices.records_per_target, 1.0));
-  auto& weights = choices.weights;
-  if (weights.size() <= most + 1) return;
-  std::vector<double> sorted(weights.begin() + 1, weights.end());
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most),
-                           std::greater{});
-  const double heaviest_dropped = sorted[most];
-  for (std::size_t i = 1; i < weights.size(); ++i) {
-    if (weights[i] <= heaviest_dropped) weights[i] = 0;
-  }
+  std::vector<std::size_t> heaviest_first(choices.weights.size() - 1);
+  std::iota(heaviest_first.begin(), heaviest_first.end(), 1);
+  std::ranges::stable_sort(heaviest_first, std::greater{},
+                           [&](std::size_t i) { return choices.weights[i]; });
+  for (std::size_t i = most; i < heaviest_first.size(); ++i)
+    choices.weights[heaviest_first[i]] = 0;
 }
 
 double Watching::pairs_per_iteration() const {

@@ -109,7 +109,8 @@ class Watching {
   };
   // An event as it was characterised.
   struct Reference {
-    double ns = 0;
+    explicit Reference(double time_ns) : ns(time_ns) {}
+    double ns;
     std::size_t layer = kNoLayer;  // in `layers_`
   };
 

@@ -2,18 +2,15 @@
 // device, in microseconds, on a clock that wraps after 71 minutes.
 #pragma once
 
+#include "sys/clock.hpp"
 #include "sys/thread_state.hpp"
 
 #include <cstdint>
-#include <ctime>
 
 namespace inline_prof::timer {
 
 [[nodiscard]] inline std::uint32_t monotonic_us() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U +
-                                    static_cast<std::uint64_t>(now.tv_nsec) / 1'000U);
+  return static_cast<std::uint32_t>(sys::monotonic_ns() / 1000);
 }
 
 // A call that returns sooner found the device without work.
