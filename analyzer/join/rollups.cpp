@@ -84,6 +84,7 @@ enum class CauseKind : std::uint8_t {
   kOptimizer,
   kCasts,
   kCopies,
+  kMoves,
   kAttention,
   kRanks,
   kSlower,
@@ -95,10 +96,12 @@ struct CauseWords {
   std::string_view name;
   std::string_view advice;
 };
-constexpr std::array<CauseWords, 8> kCauseWords{
+constexpr std::array<CauseWords, 9> kCauseWords{
     {{"unfused optimizer", "use a fused one (PyTorch: fused=True)"},
      {"dtype casts", "keep tensors in one type, or let torch.compile fuse the casts"},
      {"copies", "keep tensors contiguous, or let torch.compile fuse the copies"},
+     {"copies within the device",
+      "write into their destination at once, as into the buffers of a captured graph's inputs"},
      {"attention of single products", "use scaled_dot_product_attention"},
      {"collectives that take longer than their transfer",
       "other ranks come later, or the links are shared; prof-analyze ranks says which comes last"},
@@ -182,6 +185,7 @@ class CauseFinder {
     if (row.source == "aten::copy_" || row.source == "aten::clone" ||
         row.source == "aten::contiguous")
       return count(CauseKind::kCopies, "", row, time_us);
+    if (contains(first.event.str(), "DtoD")) return count(CauseKind::kMoves, "", row, time_us);
     if (attention_.contains(row.layer) && first.op_kind.str() != op_kind_name(OpKind::kGemm))
       return count(CauseKind::kAttention, "", row, time_us);
     const bool is_far_above_bound =

@@ -3,6 +3,8 @@
 #include "model/families/kernel_family.hpp"
 #include "read/torch_trace/operations.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,12 +47,18 @@ std::string_view functor_of(std::string_view arguments) {
   return text.substr(0, text.find_first_of("<(,:>"));
 }
 
-// Pointers of PyTorch's "std::array<char*,3ul>"; 0 where there is none.
+// Before PyTorch 2.4: a thread works on four elements.
+constexpr std::string_view kOlderArray = "Array<char*";
+
+// Pointers of PyTorch's "std::array<char*,3ul>" or "at::detail::Array<char*, 3>"; 0 where there is
+// none.
 int operands_of(std::string_view name) {
-  constexpr std::string_view array = "array<char*,";
+  constexpr std::string_view array = "rray<char*,";
   const std::size_t at = name.find(array);
-  const auto numbers = at == std::string_view::npos ? std::vector<std::int64_t>{}
-                                                    : numbers_at(name.substr(at + array.size()));
+  std::string_view rest = name.substr(std::min(name.size(), at + array.size()));
+  if (rest.starts_with(' ')) rest.remove_prefix(1);
+  const auto numbers =
+      at == std::string_view::npos ? std::vector<std::int64_t>{} : numbers_at(rest);
   return numbers.empty() ? 0 : static_cast<int>(numbers.front());
 }
 
@@ -102,13 +110,30 @@ std::optional<KnownByName> known_by_name(std::string_view name, const read::Laun
     known.element_bytes = 16 / numbers[0];  // vectors of 16 bytes
   }
   const std::int64_t blocks = product(launch.grid, kMostBlocks);
-  const auto [least, most] =
-      elements_of_a_block(family->block, numbers, product(launch.block, kMostOfABlock));
+  const bool is_older = name.find(kOlderArray) != std::string_view::npos;
+  const auto [least, most] = elements_of_a_block(
+      is_older && family->block == BlockElements::kVectors ? BlockElements::kFour : family->block,
+      numbers, product(launch.block, kMostOfABlock));
   if (most > 0 && launch.grid[0] > 0) {
     known.least_elements = (blocks - 1) * least + 1;
     known.most_elements = blocks * most;
   }
   return known;
+}
+
+std::optional<std::pair<read::Op, read::Op>> movements_by_name(const KnownByName& known) {
+  if (known.most_elements == 0 || known.element_bytes == 0) return std::nullopt;
+  const auto movement = [&](std::int64_t elements, int operands) {
+    const std::int64_t bytes = elements * known.element_bytes;
+    return read::Op{
+        std::string(op_kind_name(OpKind::kMemory)),
+        "",
+        {{"read_bytes", bytes * (operands - 1)}, {"write_bytes", bytes}, {"elements", elements}}};
+  };
+  // A copy, or two tensors that become one, where the name does not say how many.
+  const int least = known.operands > 1 ? known.operands : 2;
+  const int most = known.operands > 1 ? known.operands : 3;
+  return std::pair(movement(known.least_elements, least), movement(known.most_elements, most));
 }
 
 std::string known_by_name_text(const KnownByName& known, const read::Machine* machine) {

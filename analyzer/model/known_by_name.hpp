@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace inline_prof::model {
 
@@ -30,6 +31,10 @@ struct KnownByName {
 // `name` as people read it.  Empty for a name of no library that is known.
 [[nodiscard]] std::optional<KnownByName> known_by_name(std::string_view name,
                                                        const read::LaunchShape& launch);
+
+// Returns the least and the most that the kernel may move; empty where the name does not tell.
+[[nodiscard]] std::optional<std::pair<read::Op, read::Op>> movements_by_name(
+    const KnownByName& known);
 
 // Returns it in words, with the least time on this machine (null: none) where the bytes are known.
 [[nodiscard]] std::string known_by_name_text(const KnownByName& known,

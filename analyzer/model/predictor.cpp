@@ -1,5 +1,6 @@
 #include "model/predictor.hpp"
 
+#include "model/known_by_name.hpp"
 #include "model/registry.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
@@ -119,6 +120,24 @@ Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
     add_neighbours(*outcome.prediction, *kernel.neighbours);
   }
   return outcome;
+}
+
+std::optional<Prediction> Predictor::predict_by_name(const read::Machine& machine,
+                                                     const LaunchedKernel& kernel) const {
+  if (chosen_ == Models::kRoofline || kernel.launch == nullptr) return std::nullopt;
+  const auto known = known_by_name(kernel.name, *kernel.launch);
+  const auto movements = known ? movements_by_name(*known) : std::nullopt;
+  if (!movements) return std::nullopt;
+  const auto least = predict(movements->first, machine, kernel).prediction;
+  auto most = predict(movements->second, machine, kernel).prediction;
+  if (!least || !most || !least->interval90 || !most->interval90) return std::nullopt;
+  most->time = Seconds{std::sqrt(least->time.value * most->time.value)};
+  most->interval90->first = least->interval90->first;
+  most->model += ", sizes by its grid";
+  most->attainable.reset();
+  most->remedy.clear();
+  most->tail_probability = nullptr;
+  return most;
 }
 
 Outcome Predictor::predict_alone(const read::Op& op, const read::Machine& machine,

@@ -31,6 +31,11 @@ class Predictor {
   [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
                                 const LaunchedKernel& kernel = {}) const;
 
+  // Predicts a kernel that moves data by the sizes that its name and grid tell: for operators whose
+  // own were not recorded.
+  [[nodiscard]] std::optional<Prediction> predict_by_name(const read::Machine& machine,
+                                                          const LaunchedKernel& kernel) const;
+
  private:
   // Predicts the kernel as if no other stream did anything.
   [[nodiscard]] Outcome predict_alone(const read::Op& op, const read::Machine& machine,

@@ -331,6 +331,7 @@ constexpr double kL2Gain = 3;
 // of its own, or a kernel of the driver's.
 constexpr double kLeastLatency = 0.5;
 constexpr double kMostLatency = 3;
+constexpr double kFillLatency = 0.5;
 
 struct Way {
   std::optional<double> gb_per_s;
@@ -414,7 +415,8 @@ Outcome predict_copy(const read::Op& op, const read::Machine& machine) {
   }
   if (!way->gb_per_s) return Outcome::none(fmt::format("{} has no {}", machine.id, way->missing));
   const double move_us = work.traffic.value / (*way->gb_per_s * 1e3);
-  const double latency_us = machine.launch_floor_us;
+  // The driver's own kernel for fills is the shortest that there is.
+  const double latency_us = (direction == "fill" ? kFillLatency : 1) * machine.launch_floor_us;
   Prediction prediction;
   prediction.time = microseconds(latency_us + move_us / way->reached.usual);
   prediction.bound = move_us / way->reached.usual > latency_us ? way->bound : Bound::kLaunch;

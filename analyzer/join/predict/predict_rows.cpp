@@ -43,10 +43,39 @@ void predict_published(Row& row, const model::ModelAnswer& answer) {
   row.parameters = answer.parameters;
 }
 
+void set_prediction(Row& row, const model::Prediction& prediction, const read::Machine& machine) {
+  row.predicted_us = model::in_microseconds(prediction.time);
+  if (prediction.interval90) {
+    row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
+                                     model::in_microseconds(prediction.interval90->second)};
+  }
+  row.bound = model::bound_name(prediction.bound);
+  row.model = prediction.model;
+  row.parameters = prediction.parameters;
+  if (!prediction.interval90) {
+    row.possible_us =
+        model::in_microseconds(model::least_time(prediction, row.bytes.value_or(0.0), machine));
+  }
+  if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
+  row.remedy = prediction.remedy;
+  row.is_extrapolated = prediction.is_extrapolated;
+  if (prediction.tail_probability && row.corrected_us) {
+    const model::TailProbability tail_probability =
+        prediction.tail_probability(model::microseconds(*row.corrected_us));
+    row.p_slower = tail_probability.slower;
+    row.p_faster = tail_probability.faster;
+  }
+}
+
 void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor,
                      model::EachModel* published) {
   const bool is_named_only =
       input.op != nullptr && input.op->kind == op_kind_name(OpKind::kOperator);
+  if (is_named_only && input.machine != nullptr && published == nullptr) {
+    const auto found = predictor.predict_by_name(
+        *input.machine, {row.kernel_name.str(), input.blocks, input.launch, input.neighbours});
+    if (found) return set_prediction(row, *found, *input.machine);
+  }
   if (input.op == nullptr || is_named_only) {
     row.reason = "operation not known" + (is_named_only ? ": " + input.op->source : "") +
                  known_of_kernel(row, input);
@@ -71,28 +100,7 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = outcome.reason;
     return;
   }
-  const model::Prediction& prediction = *outcome.prediction;
-  row.predicted_us = model::in_microseconds(prediction.time);
-  if (prediction.interval90) {
-    row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
-                                     model::in_microseconds(prediction.interval90->second)};
-  }
-  row.bound = model::bound_name(prediction.bound);
-  row.model = prediction.model;
-  row.parameters = prediction.parameters;
-  if (!prediction.interval90) {
-    row.possible_us = model::in_microseconds(
-        model::least_time(prediction, row.bytes.value_or(0.0), *input.machine));
-  }
-  if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
-  row.remedy = prediction.remedy;
-  row.is_extrapolated = prediction.is_extrapolated;
-  if (prediction.tail_probability && row.corrected_us) {
-    const model::TailProbability tail_probability =
-        prediction.tail_probability(model::microseconds(*row.corrected_us));
-    row.p_slower = tail_probability.slower;
-    row.p_faster = tail_probability.faster;
-  }
+  set_prediction(row, *outcome.prediction, *input.machine);
 }
 
 // False if no inner row is predicted, so that the row's own op has to do.

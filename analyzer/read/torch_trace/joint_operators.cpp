@@ -14,7 +14,9 @@
 namespace inline_prof::read::torch_trace {
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{1} << 32;  // keeps products of three within reach
+// A file may say any number; products of three sides have to have room.
+constexpr std::int64_t kMostLength = std::int64_t{1} << 32;
+constexpr std::int64_t kMostSide = 1 << 20;
 
 bool has(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
@@ -25,14 +27,14 @@ std::int64_t length_of(const Argument& argument) {
   if (!argument.is_tensor() || argument.sizes.size() != 1 || argument.sizes[0].size() != 1)
     return -1;
   const std::int64_t length = argument.sizes[0][0];
-  return length <= kMost ? length : -1;
+  return length <= kMostLength ? length : -1;
 }
 
 std::array<std::int64_t, 2> sides_of(const OperatorCall& call, std::size_t at) {
   if (call.arguments.size() <= at || !call.arguments[at].is_tensor()) return {};
   const auto& sizes = call.arguments[at].sizes;
   if (sizes.size() != 1 || sizes[0].size() != 2) return {};
-  if (std::min(sizes[0][0], sizes[0][1]) < 1 || std::max(sizes[0][0], sizes[0][1]) > kMost)
+  if (std::min(sizes[0][0], sizes[0][1]) < 1 || std::max(sizes[0][0], sizes[0][1]) > kMostSide)
     return {};
   return {sizes[0][0], sizes[0][1]};
 }
@@ -105,8 +107,8 @@ std::optional<LookUps> look_ups_of(const OperatorCall& call) {
 std::optional<double> distance_of_gradient(const LookUps& forward, std::int64_t bags,
                                            std::int64_t columns) {
   if (bags != forward.batch || columns < 1) return std::nullopt;
-  return std::abs(
-      std::log(static_cast<double>(columns) / static_cast<double>(forward.tables * forward.dim)));
+  return std::abs(std::log(static_cast<double>(columns) / (static_cast<double>(forward.tables) *
+                                                           static_cast<double>(forward.dim))));
 }
 
 std::optional<Op> look_up_operation(const LookUps& look_ups, std::string_view kernel) {
@@ -185,7 +187,7 @@ std::optional<Op> Experts::operation(std::int32_t operator_index, const Operator
   const std::int64_t tile_rows = number_behind(kernel, fmt::format("_t{}x", tile_columns));
   const auto [column_tiles, row_tiles, batches] = launch.grid;
   if (std::min({tile_columns, tile_rows, column_tiles, row_tiles}) < 1 ||
-      std::max({tile_columns, tile_rows, column_tiles, row_tiles}) > (1 << 20))
+      std::max({tile_columns, tile_rows, column_tiles, row_tiles}) > kMostSide)
     return std::nullopt;
   // Each expert may fill its last tile with one row only.
   const std::int64_t chosen = (row_tiles * tile_rows - experts * (tile_rows - 1)) / tokens;

@@ -71,10 +71,21 @@ std::int64_t element_bytes(const Argument& argument) {
   return type == nullptr ? 0 : type_bytes(*type);
 }
 
+// A file may say any number: larger ones than a GPU has room for count as these, so that bytes and
+// sums of a few of them have room.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+constexpr double kMostSize = static_cast<double>(std::int64_t{1} << 36);
+constexpr std::int64_t kMostNumber = 1 << 20;  // of a step, a rim or a window
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  if (a <= 0 || b <= 0) return 0;
+  return a > kMostElements / b ? kMostElements : a * b;
+}
+
 std::int64_t elements_in(const Sizes& sizes) {
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes)
-    elements *= size;
+    elements = times(elements, size);
   return elements;
 }
 
@@ -124,7 +135,7 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
   while (at < end) {
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(at, end, number);
-    if (error == std::errc{}) numbers.push_back(number);
+    if (error == std::errc{}) numbers.push_back(std::clamp(number, -kMostNumber, kMostNumber));
     at = error == std::errc{} ? rest : at + 1;
   }
   return numbers;
@@ -363,8 +374,8 @@ Op rotary_embedding(const Call& call) {
   const Argument* const table = call.tensors().back();
   const std::int64_t row =
       table->sizes.front().empty() ? 0 : table->sizes.front().back() * element_bytes(*table);
-  return memory("elementwise", changed + bytes(*positions) + elements(*positions) * row, changed,
-                3 * both, both);
+  return memory("elementwise", changed + bytes(*positions) + times(elements(*positions), row),
+                changed, 3 * both, both);
 }
 
 // vLLM's: keys and values go to their places in a cache, whose type may be a smaller one.
@@ -392,8 +403,9 @@ Op gather_at(const Call& call, std::size_t table_at, std::size_t index_at) {
   if (table == nullptr || index == nullptr || table->sizes.size() != 1) return {};
   const Sizes& sizes = table->sizes.front();
   const std::int64_t row = sizes.size() < 2 ? 1 : elements_in({sizes.begin() + 1, sizes.end()});
-  const std::int64_t moved = elements(*index) * row * element_bytes(*table);
-  return memory("gather", moved + bytes(*index), moved, 0, elements(*index) * row);
+  const std::int64_t picked = times(elements(*index), row);
+  const std::int64_t moved = picked * element_bytes(*table);
+  return memory("gather", moved + bytes(*index), moved, 0, picked);
 }
 Op index_select(const Call& call) {
   return gather_at(call, 0, 2);
@@ -414,9 +426,21 @@ Op index(const Call& call) {
     picked = std::max(picked, elements_in(each));
   const std::int64_t row =
       elements_in({sizes.begin() + static_cast<std::ptrdiff_t>(named), sizes.end()});
-  const std::int64_t moved = picked * row * element_bytes(*table);
+  const std::int64_t read = times(picked, row);
+  const std::int64_t moved = read * element_bytes(*table);
   constexpr std::int64_t index_bytes = 8;
-  return memory("gather", moved + elements(*indices) * index_bytes, moved, 0, picked * row);
+  return memory("gather", moved + elements(*indices) * index_bytes, moved, 0, read);
+}
+
+// Rows of the gradient are added to those that were looked up.
+Op embedding_backward(const Call& call) {
+  const Argument* const gradient = call.tensor(0);
+  const Argument* const indices = call.tensor(1);
+  if (gradient == nullptr || indices == nullptr ||
+      !call.launches({"embedding_backward", "compute_grad_weight", "sum_and_scatter"}))
+    return {};
+  return memory("scatter", bytes(*gradient) + bytes(*indices), bytes(*gradient),
+                elements(*gradient), elements(*gradient));
 }
 
 // The last dimensions become as long as the second argument says.
@@ -464,7 +488,7 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
       type_a->name.empty() || type_b->name.empty())
     return {};
   if (call.launches({"splitKreduce", "splitK_reduce"})) {
-    const std::int64_t out = left[left.size() - 2] * right.back() * 4;
+    const std::int64_t out = times(left[left.size() - 2], right.back()) * 4;
     return memory("reduction", 2 * out, out / 4 * type_bytes(*type_a));
   }
   if (!is_product_kernel(call)) return {};
@@ -570,7 +594,9 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   const Sizes& x = image->sizes.front();
   const Sizes& w = filter->sizes.front();
   const TypeWord* const type = type_of(image->type);
-  if (x.size() != 4 || w.size() != 4 || type == nullptr || type->name.empty()) return {};
+  if (x.size() != 4 || w.size() != 4 || type == nullptr || type->name.empty() || x[1] < 1 ||
+      w[1] < 1)
+    return {};
   const auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
              dilation = numbers_in(call.value(dilation_at)),
              groups = numbers_in(call.value(groups_at));
@@ -580,7 +606,7 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
     return stride[i] < 1 ? 0 : (x[2 + i] + 2 * pad[i] - reach) / stride[i] + 1;
   };
   const std::int64_t size = type_bytes(*type);
-  const std::int64_t out = x[0] * w[0] * side(0) * side(1) * size;
+  const std::int64_t out = elements_in({x[0], w[0], side(0), side(1)}) * size;
   if (call.launches({"nchwToNhwc", "nchwAddPaddingToNhwc"})) {
     // The image or the filter: the grid's depth is the number of images, or of filters.  Channels
     // are filled up to a vector of 16 bytes.
@@ -645,7 +671,7 @@ Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what)
                          (pads.empty() || pads.back() == pad);
   if (!is_square || stride < 1 || x[2] + 2 * pad < side) return {};
   const std::int64_t out_side = (x[2] + 2 * pad - side) / stride + 1,
-                     out = x[0] * x[1] * out_side * out_side,
+                     out = elements_in({x[0], x[1], out_side, out_side}),
                      small = out * (element_bytes(*image) + index_bytes);
   const bool is_backward = what == "max_pooling_backward";
   Op op = is_backward ? memory(what, small, bytes(*image)) : memory(what, bytes(*image), small);
@@ -662,13 +688,51 @@ Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what)
     op.attributes.emplace_back("type", std::string(type->name));
   return op;
 }
+
+// Windows of the last two dimensions, by their sides, steps and rims.  Where a trace has no values
+// of arguments, a step of two.
 Op pooling(const Call& call) {
-  return call.name() == "max_pool2d_with_indices" ? max_pooling_of(call, 0, "max_pooling") : Op{};
+  if (Op op =
+          call.name() == "max_pool2d_with_indices" ? max_pooling_of(call, 0, "max_pooling") : Op{};
+      !op.kind.empty())
+    return op;
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr || from->sizes.front().size() < 3 || call.launches({"upsample"})) return {};
+  Sizes sizes = from->sizes.front();
+  const bool is_adaptive = call.name().find("adaptive") != std::string_view::npos;
+  const auto window = numbers_in(call.value(1)), steps = numbers_in(call.value(2)),
+             rims = numbers_in(call.value(3));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto of = [&](const std::vector<std::int64_t>& values, std::int64_t otherwise) {
+      return values.empty() ? otherwise : values[std::min(i, values.size() - 1)];
+    };
+    std::int64_t& side = sizes[sizes.size() - 2 + i];
+    const std::int64_t reach = of(window, is_adaptive ? 1 : 2);
+    const std::int64_t step = std::max<std::int64_t>(1, of(steps, reach));
+    const std::int64_t out = (side + 2 * of(rims, 0) - reach) / step + 1;
+    side = std::max<std::int64_t>(1, is_adaptive ? reach : out);
+  }
+  const std::int64_t out = elements_in(sizes);
+  constexpr std::int64_t index_bytes = 8;
+  const bool has_indices = call.name().find("max") != std::string_view::npos;
+  return memory("pooling", bytes(*from),
+                out * (element_bytes(*from) + (has_indices ? index_bytes : 0)), out,
+                elements(*from));
 }
+
+// Of the pass forward only the indices are read, which are the last tensor.
 Op pooling_backward(const Call& call) {
-  return call.name() == "max_pool2d_with_indices_backward"
-             ? max_pooling_of(call, 1, "max_pooling_backward")
-             : Op{};
+  if (Op op = call.name() == "max_pool2d_with_indices_backward"
+                  ? max_pooling_of(call, 1, "max_pooling_backward")
+                  : Op{};
+      !op.kind.empty())
+    return op;
+  const Argument* const gradient = call.tensor(0);
+  const Argument* const to = call.tensor(1);
+  if (gradient == nullptr || to == nullptr) return {};
+  const std::int64_t indices = call.tensors().size() > 2 ? bytes(*call.tensors().back()) : 0;
+  return memory("pooling", bytes(*gradient) + indices, bytes(*to), elements(*gradient),
+                elements(*to));
 }
 
 // Parameters, gradients and the two moments of Adam: all but the gradients are written back.
@@ -721,7 +785,7 @@ Op fused(const Call& call) {
 using Rule = Op (*)(const Call&);
 
 // By the classes of operators.json.
-constexpr std::array<std::pair<std::string_view, Rule>, 47> kRules{{
+constexpr std::array<std::pair<std::string_view, Rule>, 48> kRules{{
     {"elementwise", elementwise},
     {"comparison", comparison},
     {"dropout", dropout},
@@ -750,6 +814,7 @@ constexpr std::array<std::pair<std::string_view, Rule>, 47> kRules{{
     {"scatter_add", scatter},
     {"scatter", scatter},
     {"sort", sort},
+    {"embedding_backward", embedding_backward},
     {"pooling", pooling},
     {"pooling_backward", pooling_backward},
     {"upsampling", upsampling},
@@ -811,6 +876,10 @@ Rule rule_of(std::string_view name) {
   return name.starts_with("_foreach_") ? over_lists : nullptr;
 }
 
+std::int64_t size_in(double size) {
+  return static_cast<std::int64_t>(std::clamp(size, 0.0, kMostSize));
+}
+
 // Lists of numbers, of one tensor or of several.
 std::vector<Sizes> sizes_in(simdjson::ondemand::value value) {
   std::vector<Sizes> all;
@@ -823,10 +892,10 @@ std::vector<Sizes> sizes_in(simdjson::ondemand::value value) {
       is_list_of_lists = true;
       Sizes inner;
       for (auto number : element.get_array())
-        inner.push_back(static_cast<std::int64_t>(double(number.get_double())));
+        inner.push_back(size_in(number.get_double()));
       all.push_back(std::move(inner));
     } else {
-      own.push_back(static_cast<std::int64_t>(double(element.get_double())));
+      own.push_back(size_in(element.get_double()));
     }
   }
   if (!is_list_of_lists) all.push_back(std::move(own));
@@ -965,7 +1034,8 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
       std::find_if(collectives.begin(), collectives.end(),
                    [&](const auto& row) { return word.starts_with(row.first); });
   const TypeWord* const type = type_of(type_name.empty() ? annotated_type : type_name);
-  const std::int64_t count = sent >= 0 ? std::max(sent, received) : elements_annotated;
+  const std::int64_t count =
+      std::min(kMostElements, sent >= 0 ? std::max(sent, received) : elements_annotated);
   Op op;
   op.source = std::string(name);
   if (known == collectives.end() || type == nullptr || count < 1) {

@@ -52,6 +52,17 @@ TEST(KnownByName, AVectorHasSixteenBytesAndTheArrayAllOperands) {
       "element-wise direct_copy_kernel_cuda of 2-byte numbers, 512000 elements, bound 4.10 us");
 }
 
+TEST(KnownByName, MovesBetweenItsLeastAndItsMost) {
+  const auto old = known_by_name(
+      "at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+      "at::detail::Array<char*, 3> >",
+      shape(100, 128));
+  const auto [least, most] = *movements_by_name(*old);
+  EXPECT_EQ(least.get<std::int64_t>("write_bytes"), (99 * 512 + 1) * 4);
+  EXPECT_EQ(most.get<std::int64_t>("read_bytes"), 51200 * 4 * 2) << "two are read";
+  EXPECT_FALSE(movements_by_name(*known_by_name("nvjet_tst_64x64", shape(100, 128))));
+}
+
 TEST(KnownByName, OtherLibrariesSayTheirOperation) {
   for (const auto& [name, expected] : std::initializer_list<std::pair<const char*, const char*>>{
            {"at::native::reduce_kernel<512,1,at::native::ReduceOp<float,x>>",

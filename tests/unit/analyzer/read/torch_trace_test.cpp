@@ -390,6 +390,16 @@ INSTANTIATE_TEST_SUITE_P(
             R"("Input Dims": [[[4, 8], [2]], [[4, 8], [2]]], "Input type": ["TensorList", "TensorList"])",
             "multi_tensor_apply_kernel<TensorListMetadata<2>, CopyFunctor<float, 2, 1, 1>>",
             "memory class=copy elements=34 read_bytes=136 write_bytes=136"},
+        OperatorCase{
+            "pooling", "aten::avg_pool2d",
+            R"("Input Dims": [[2, 8, 12, 12], [], [], []], "Input type": ["float", "ScalarList", "ScalarList", "ScalarList"], "Concrete Inputs": ["", "[3, 3]", "[2, 2]", "[1, 1]"])",
+            "avg_pool2d_out_cuda_frame<float, float>",
+            "memory class=pooling elements=2304 flops=576 read_bytes=9216 write_bytes=2304"},
+        OperatorCase{
+            "pooling_backward", "aten::avg_pool2d_backward",
+            R"("Input Dims": [[2, 8, 6, 6], [2, 8, 12, 12]], "Input type": ["float", "float"])",
+            "avg_pool2d_backward_out_cuda_frame<float, float>",
+            "memory class=pooling elements=2304 flops=576 read_bytes=2304 write_bytes=9216"},
         OperatorCase{"sizes_not_recorded", "aten::cat",
                      R"("Input Dims": [[], []], "Input type": ["TensorList", "Scalar"])",
                      "CatArrayBatchedCopy<float>", "operator"}),
