@@ -880,6 +880,12 @@ std::int64_t size_in(double size) {
   return static_cast<std::int64_t>(std::clamp(size, 0.0, kMostSize));
 }
 
+// The innermost operator of x.to(type) is a copy between two types.
+bool is_cast(const OperatorCall& call) {
+  return call.name == "aten::copy_" && call.arguments.size() > 1 && call.arguments[0].is_tensor() &&
+         call.arguments[1].is_tensor() && call.arguments[0].type != call.arguments[1].type;
+}
+
 // Lists of numbers, of one tensor or of several.
 std::vector<Sizes> sizes_in(simdjson::ondemand::value value) {
   std::vector<Sizes> all;
@@ -968,7 +974,7 @@ Op operation_of(const OperatorCall& call, std::string_view kernel_name, const La
   if (const Rule rule = rule_of(call.name); rule != nullptr)
     op = rule(Call(call, kernel_name, launch.grid[2]));
   if (op.kind.empty()) op = Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
-  op.source = call.name;
+  op.source = is_cast(call) ? "aten::_to_copy" : call.name;
   return op;
 }
 

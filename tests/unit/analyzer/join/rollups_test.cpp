@@ -67,6 +67,17 @@ TEST(Rollups, CastsAreOneCauseWithTheirSum) {
   EXPECT_NEAR(layers[0].time_us, 36, 1e-6);
 }
 
+TEST(Rollups, CopiesWithinTheDeviceAreACauseWithTheirSum) {
+  read::Op copy{"copy", "", {{"bytes", std::int64_t{500000}}}};
+  copy.attributes.emplace_back("direction", std::string("device_to_device"));
+  const auto causes = find_causes(rolled_up(
+      {EventBuilder("Memcpy DtoD (Device -> Device)", 0, 1).layer("a").op(copy).samples_us({12}),
+       EventBuilder("Memcpy DtoD (Device -> Device)", 2, 3).layer("b").op(copy).samples_us({14})},
+      100));
+  ASSERT_THAT(names_of(causes), ElementsAre("copies within the device"));
+  EXPECT_NEAR(causes[0].gain_us, 26, 1e-6);
+}
+
 TEST(Rollups, AttentionOfProductsIsACauseWithoutItsProducts) {
   read::Op product = test::gemm_op(512, 512, 512, "f16");
   product.source = "cublasGemmStridedBatchedEx";

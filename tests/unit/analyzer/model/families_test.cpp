@@ -178,6 +178,25 @@ TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
             beside.time.value - alone.time.value);
 }
 
+TEST(Families, PredictByNameAndGridWhereNoSizesAreKnown) {
+  const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
+  const Predictor predictor(Models::kCalibrated);
+  read::LaunchShape launch;
+  launch.grid = {10000, 1, 1};
+  launch.block = {128, 1, 1};
+  const auto predicted = [&](const char* name) {
+    return predictor.predict_by_name(gpu, {name, 10000, &launch});
+  };
+  const auto add = predicted(
+      "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+      "at::detail::Array<char*, 3> >(int, ...)");
+  ASSERT_TRUE(add);
+  // 10000 blocks of 512 numbers, three of four bytes each, at 0.9 to 1.2 of 1555 GB/s.
+  EXPECT_NEAR(in_microseconds(add->time), 10000 * 512 * 12 / 1555e3, 8);
+  EXPECT_EQ(add->model, "family vectorized, sizes by its grid");
+  EXPECT_FALSE(predicted("volta_sgemm_128x32_nt")) << "its depth is in no grid";
+}
+
 TEST(KernelFamilies, OfSinglePrecisionAreAlignedByBytes) {
   const KernelFamily& two = *kernel_family("cutlass_80_tensorop_s1688gemm_128x128_nn_align2");
   EXPECT_EQ(family_of_parameters(two, product(64, "bf16")), "product_align2");
