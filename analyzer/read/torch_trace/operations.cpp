@@ -720,7 +720,7 @@ Op pooling(const Call& call) {
                 elements(*from));
 }
 
-// Of the pass forward only the indices are read, which are the last tensor.
+// The gradient and the indices, which are the last tensor, are read; the image is not.
 Op pooling_backward(const Call& call) {
   if (Op op = call.name() == "max_pool2d_with_indices_backward"
                   ? max_pooling_of(call, 1, "max_pooling_backward")
