@@ -121,6 +121,8 @@ def draw_settings(draw):
                                 "cuGraphKernelNodeGetParams", "cuStreamWaitValue32"])
         after, count = draw.choice([(0, 1), (0, 1000000), (draw.randrange(2000), draw.choice([1, 20]))])
         settings["SIMGPU_FAIL"] = f"{function}:{draw.choice([1, 2, 400, 700, 719, 801])}:after={after}:count={count}"
+    if draw.random() < 0.2:
+        settings["INLINE_PROF_WATCH"] = "10%"
     return settings
 
 
