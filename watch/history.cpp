@@ -31,7 +31,8 @@ void History::add(double time_s, std::int64_t iteration, double value_ns) {
                      .sketch = {}});
   Bin& bin = bins_.back();
   bin.end_s = time_s;
-  bin.last_iteration = iteration;
+  bin.first_iteration = std::min(bin.first_iteration, iteration);
+  bin.last_iteration = std::max(bin.last_iteration, iteration);
   bin.sketch.add(value_ns);
   if (is_new) limit_bins();
 }

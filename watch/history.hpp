@@ -30,6 +30,7 @@ class History {
   explicit History(std::size_t most_bins = kMostBins);
 
   // Takes a sample. `time_s` never goes back; if it does, the sample counts at the newest time.
+  // Iterations may: samples are read as they become ready.
   void add(double time_s, std::int64_t iteration, double value_ns);
 
   // Adds the bins of a history of the same event, such as that of an earlier process of the rank.

@@ -321,7 +321,8 @@ void Watching::add_to_layer(const record::EventRecord& event, double now, std::i
                    .change = *change});
 }
 
-void Watching::take(const timer::WatchedSamples& samples) {
+void Watching::take(timer::WatchedSamples& samples) {
+  std::ranges::stable_sort(samples, {}, &timer::WatchedSample::iteration);
   std::vector<record::FoundChange> found;
   const double now = seconds_now();
   for (const timer::WatchedSample& sample : samples) {

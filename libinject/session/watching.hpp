@@ -115,7 +115,7 @@ class Watching {
   };
 
   void read_pairs();
-  void take(const timer::WatchedSamples& samples);
+  void take(timer::WatchedSamples& samples);
   void report(std::vector<record::FoundChange> found);
   [[nodiscard]] bool is_reported(const watch::ChangeGroup& group);
   void measure_pace();

@@ -39,6 +39,8 @@ HostOptions watched(const Texts& arguments, const Texts& settings = {}) {
 }
 
 std::int64_t samples_in(const json& bins) {
+  for (std::size_t i = 0; i < bins["counts"].size(); ++i)
+    EXPECT_LE(bins["first_iteration"][i], bins["last_iteration"][i]);
   std::int64_t samples = 0;
   for (const json& counts : bins["counts"]) {
     for (const json& count : counts)

@@ -102,6 +102,15 @@ TEST(History, TimeMayStandStillAndJump) {
   EXPECT_EQ(samples_of(history), 1002U);
 }
 
+TEST(History, ABinHoldsIterationsInAnyOrder) {
+  History history;
+  for (const int iteration : {12, 10, 15, 11})
+    history.add(100, iteration, 5000);
+  ASSERT_THAT(history.bins(), SizeIs(1));
+  EXPECT_EQ(history.bins()[0].first_iteration, 10);
+  EXPECT_EQ(history.bins()[0].last_iteration, 15);
+}
+
 TEST(History, MergesTheRestartsOfARank) {
   History first;
   add_days(first, 0, 2, 20, false);
