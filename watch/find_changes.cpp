@@ -40,79 +40,72 @@ double bucket_at(const QuantileSketch& sketch, double q) {
 
 // The jump that explains points best, beside a straight line through all of them.
 struct Jump {
-  std::size_t at = 0;  // first point behind it
+  std::size_t at = 0;  // first point behind it; 0: none
   double size = 0;
   double deviation = 0;  // of `size`
-  double t_squared = 0;
 };
 
+using Column = std::vector<double>;
+
 Jump best_jump(std::span<const Point> points) {
-  const auto product = [&](const auto& a, const auto& b) {
+  const auto product = [&](const Column& a, const Column& b) {
     double sum = 0;
     for (std::size_t i = 0; i < points.size(); ++i)
-      sum += points[i].weight * a(i) * b(i);
+      sum += points[i].weight * a[i] * b[i];
     return sum;
   };
-  const auto one = [](std::size_t) { return 1.0; };
-  const double all = product(one, one);
-  const auto time = [&](std::size_t i) { return points[i].time_s - points[0].time_s; };
-  const double mean_time = product(time, one) / all;
-  const auto slope = [&](std::size_t i) { return time(i) - mean_time; };
-  const double slope_square = product(slope, slope);
-  const auto level = [&](std::size_t i) { return points[i].level; };
-  const double mean_level = product(level, one) / all;
-  const double per_time = slope_square > 0 ? product(level, slope) / slope_square : 0;
-  const auto rest = [&](std::size_t i) { return level(i) - mean_level - per_time * slope(i); };
-  const double unexplained = product(rest, rest);
-
-  // Returns a step without its mean and its line.
-  const auto bare_step = [&](std::size_t at) {
-    const auto step = [at](std::size_t i) { return i >= at ? 1.0 : 0.0; };
-    const double mean = product(step, one) / all;
-    const double per_time_of_step = slope_square > 0 ? product(step, slope) / slope_square : 0;
-    return [=](std::size_t i) { return step(i) - mean - per_time_of_step * slope(i); };
+  const auto subtract = [&](Column& values, const Column& column) {
+    const double square = product(column, column);
+    const double factor = square > 0 ? product(values, column) / square : 0;
+    for (std::size_t i = 0; i < points.size(); ++i)
+      values[i] -= factor * column[i];
   };
+  const Column one(points.size(), 1);
+  Column time;
+  Column rest;
+  for (const Point& point : points) {
+    time.push_back(point.time_s - points[0].time_s);
+    rest.push_back(point.level);
+  }
+  subtract(time, one);
+  subtract(rest, one);
+  subtract(rest, time);
+
   Jump best;
+  double most = 0;
+  Column errors;
   for (std::size_t at = kFewestOnASide; at + kFewestOnASide <= points.size(); ++at) {
-    const auto bare = bare_step(at);
-    const double square = product(bare, bare);
-    if (square <= 1e-6 * all) continue;
-    const double size = product(bare, rest) / square;
-    const double left = std::max(unexplained - size * size * square, 1e-12 * all);
-    const double variance = left / static_cast<double>(points.size() - 3) / square;
-    if (size * size / variance > best.t_squared)
-      best = {.at = at,
-              .size = size,
-              .deviation = std::sqrt(variance),
-              .t_squared = size * size / variance};
+    Column step = one;
+    std::fill(step.begin(), step.begin() + static_cast<std::ptrdiff_t>(at), 0.0);
+    subtract(step, one);
+    subtract(step, time);
+    const double square = product(step, step);
+    const double size = square > 0 ? product(step, rest) / square : 0;
+    if (size * size * square <= most) continue;
+    most = size * size * square;
+    errors = rest;
+    subtract(errors, step);
+    const double variance = product(errors, errors) / static_cast<double>(points.size() - 3);
+    best = {.at = at, .size = size, .deviation = std::sqrt((variance + 1e-12) / square)};
   }
   if (best.at == 0) return best;
-  // Neighbours that err alike tell less than their number.
-  const auto bare = bare_step(best.at);
-  const auto error = [&](std::size_t i) {
-    return (rest(i) - best.size * bare(i)) * std::sqrt(points[i].weight);
-  };
+  // Neighbours that err alike tell less than their number. Errors around a fitted line look less
+  // alike than they are.
   double alike = 0;
-  double all_errors = 1e-12;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    all_errors += error(i) * error(i);
-    if (i > 0) alike += error(i) * error(i - 1);
-  }
-  // The errors around a fitted line look less alike than they are.
+  for (std::size_t i = 1; i < points.size(); ++i)
+    alike += errors[i] * errors[i - 1] * std::sqrt(points[i].weight * points[i - 1].weight);
   const double bias = 3 / static_cast<double>(points.size());
-  const double correlation = std::clamp(alike / all_errors + bias, 0.0, 0.9);
-  const double factor = (1 + correlation) / (1 - correlation);
-  best.deviation *= std::sqrt(factor);
-  best.t_squared /= factor;
+  const double correlation = std::clamp(alike / (product(errors, errors) + 1e-12) + bias, 0.0, 0.9);
+  best.deviation *= std::sqrt((1 + correlation) / (1 - correlation));
   return best;
 }
 
 // Returns the probability that Student's t with `degrees` degrees of freedom is larger, either way.
 // Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square
 // distributions", Annals of Mathematical Statistics 30(4), 1959, doi:10.1214/aoms/1177706100.
-double student_tail(double t_squared, double degrees) {
+double student_tail(double t, double degrees) {
   const double z =
-      (8 * degrees + 1) / (8 * degrees + 3) * std::sqrt(degrees * std::log1p(t_squared / degrees));
+      (8 * degrees + 1) / (8 * degrees + 3) * std::sqrt(degrees * std::log1p(t * t / degrees));
   return std::erfc(z / std::sqrt(2.0));
 }
 
@@ -122,7 +115,8 @@ void find_in(std::span<const Bin> bins, std::span<const Point> points, double al
   const Jump jump = best_jump(points);
   if (jump.at == 0) return;
   const double seconds = bins.back().end_s - bins.front().start_s;
-  const double tail = student_tail(jump.t_squared, static_cast<double>(bins.size() - 3));
+  const double tail =
+      student_tail(jump.size / jump.deviation, static_cast<double>(bins.size() - 3));
   if (std::abs(jump.size) < kSmallestChangeOfBins ||
       tail * static_cast<double>(bins.size()) > alarms_per_second * seconds)
     return;
@@ -196,24 +190,26 @@ std::vector<Change> find_changes(std::span<const Bin> bins, double false_alarms_
   return changes;
 }
 
+bool are_together(const Change& a, const Change& b) {
+  // A change is known to a block or two, of which there are at least four until it is found.
+  constexpr double least_distance_s = 120;
+  const double distance =
+      std::max({least_distance_s, (a.detected_s - a.began_s) / 4, (b.detected_s - b.began_s) / 4});
+  return (a.ratio > 1) == (b.ratio > 1) && std::abs(a.began_s - b.began_s) <= distance;
+}
+
 std::vector<ChangeGroup> group_changes(std::span<const Change> changes) {
   std::vector<std::size_t> order(changes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  // The changes whose beginning is known best come first, to compare the others with.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return changes[a].began_s < changes[b].began_s;
+    return changes[a].detected_s - changes[a].began_s < changes[b].detected_s - changes[b].began_s;
   });
-  constexpr double least_distance_s = 120;  // a few blocks: a change is known to one or two
   std::vector<ChangeGroup> groups;
   for (const std::size_t index : order) {
-    const Change& change = changes[index];
     const auto group =
         std::find_if(groups.begin(), groups.end(), [&](const ChangeGroup& candidate) {
-          const Change& first = changes[candidate.changes.front()];
-          const double distance =
-              std::max({least_distance_s, (first.detected_s - first.began_s) / 2,
-                        (change.detected_s - change.began_s) / 2});
-          return (first.ratio > 1) == (change.ratio > 1) &&
-                 change.began_s - first.began_s <= distance;
+          return are_together(changes[candidate.changes.front()], changes[index]);
         });
     if (group == groups.end())
       groups.push_back({.changes = {index}});
@@ -221,6 +217,7 @@ std::vector<ChangeGroup> group_changes(std::span<const Change> changes) {
       group->changes.push_back(index);
   }
   for (ChangeGroup& group : groups) {
+    std::sort(group.changes.begin(), group.changes.end());
     std::vector<double> began;
     std::vector<double> ratios;
     for (const std::size_t index : group.changes) {
@@ -230,6 +227,8 @@ std::vector<ChangeGroup> group_changes(std::span<const Change> changes) {
     group.began_s = base::median(began);
     group.ratio = base::median(ratios);
   }
+  std::sort(groups.begin(), groups.end(),
+            [](const ChangeGroup& a, const ChangeGroup& b) { return a.began_s < b.began_s; });
   return groups;
 }
 

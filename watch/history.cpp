@@ -48,14 +48,6 @@ void History::merge(const History& other, double offset_s) {
   limit_bins();
 }
 
-History History::from(std::vector<Bin> bins, std::size_t most_bins) {
-  History read;
-  read.bins_ = std::move(bins);
-  History history(most_bins);
-  history.merge(read);
-  return history;
-}
-
 std::size_t History::bytes() const {
   std::size_t bytes = sizeof(History) + bins_.capacity() * sizeof(Bin);
   for (const Bin& bin : bins_)

@@ -37,9 +37,6 @@ class History {
   // `offset_s` is added to its times.
   void merge(const History& other, double offset_s = 0);
 
-  // Returns a history of `bins`, in any order.
-  [[nodiscard]] static History from(std::vector<Bin> bins, std::size_t most_bins = kMostBins);
-
   [[nodiscard]] const std::vector<Bin>& bins() const { return bins_; }  // oldest first
   [[nodiscard]] std::size_t bytes() const;
 

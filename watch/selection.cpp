@@ -44,9 +44,12 @@ std::vector<std::size_t> choose(std::int64_t iteration, std::uint64_t seed,
   if (wanted == 0) return {};
 
   double sum = 0;
-  for (const double weight : weights)
+  std::size_t heavy = 0;
+  for (const double weight : weights) {
     sum += usable(weight);
-  const double floor = sum > 0 ? kFloor * sum / most : 1;
+    if (usable(weight) > 0) ++heavy;
+  }
+  const double floor = kFloor * sum / static_cast<double>(std::max<std::size_t>(heavy, 1));
 
   // A race: each event arrives after an exponential time of its own rate. Arrivals follow from an
   // event's own draw and weight. Source: P. S. Efraimidis, P. G. Spirakis, "Weighted random
@@ -56,7 +59,8 @@ std::vector<std::size_t> choose(std::int64_t iteration, std::uint64_t seed,
   first.reserve(wanted + 1);
   for (std::size_t event = 0; event < weights.size(); ++event) {
     const double u = uniform(random);
-    const double rate = usable(weights[event]) + floor;
+    if (usable(weights[event]) == 0) continue;
+    const double rate = weights[event] + floor;
     // 1 - u <= -log(u): most events are too late without the cost of a logarithm.
     if (first.size() == wanted && (1 - u) >= first.back().arrival * rate) continue;
     const double arrival = -std::log(u) / rate;

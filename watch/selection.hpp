@@ -16,7 +16,7 @@ namespace inline_prof::watch {
 // most urgent first. A pure function, so ranks agree without talking to each other:
 //   - Ranks whose weights differ by a few percent choose the same events nearly always.
 //   - Ranks that can afford fewer pairs measure the first of the others' events, or none.
-// An event gets at least a fifth of its equal share, whatever its weight.
+// An event of weight 0 is never chosen. Each other one gets at least a fifth of its equal share.
 [[nodiscard]] std::vector<std::size_t> choose(std::int64_t iteration, std::uint64_t seed,
                                               std::span<const double> weights,
                                               double pairs_per_iteration);
