@@ -155,7 +155,9 @@ void EachModel::make(Made& made, const ModelEntry& entry, ModelOptions options,
   try {
     if (is_chosen) {
       made.params = *chosen;
-      made.reason = edition == Edition::kPublished ? check(entry, made.params, machine) : "";
+      // A calibrated model transfers its parameters to other machines itself.
+      const bool is_bound = edition == Edition::kPublished || entry.operation_needs_inputs;
+      made.reason = is_bound ? check(entry, made.params, machine) : "";
     } else if (is_wanted) {
       made.params = shipped_set_for(entry.name, key, machine);
       if (made.params.empty()) {
@@ -338,18 +340,20 @@ void EachModel::count(const ModelEntry& entry, const ModelAnswer& answer) {
 
 std::vector<std::string> EachModel::complaints() const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::string> all;
-  for (const auto& [what, models] : complaints_)
-    all.push_back(fmt::format("{}: {}", models, what));
+  auto complaints = complaints_;
   for (const auto& [model, tally] : tallies_) {
     const bool is_useless = tally.has_params && tally.predicted == 0;
-    if (is_useless || tally.refused > 0) {
-      all.push_back(fmt::format("{}: {} of {} operations {}: {}", model,
-                                is_useless ? tally.asked : tally.refused, tally.asked,
-                                is_useless ? "are not in its parameters" : "are not for it",
-                                is_useless ? tally.reason : tally.refusal));
-    }
+    if (!is_useless && tally.refused == 0) continue;
+    std::string& models =
+        complaints[is_useless ? fmt::format("the parameters hold none of {} operations: {}",
+                                            tally.asked, tally.reason)
+                              : fmt::format("{} operations are not for it: {}", tally.refused,
+                                            tally.refusal)];
+    models += fmt::format("{}{}", models.empty() ? "" : ", ", model);
   }
+  std::vector<std::string> all;
+  for (const auto& [what, models] : complaints)
+    all.push_back(fmt::format("{}: {}", models, what));
   return all;
 }
 

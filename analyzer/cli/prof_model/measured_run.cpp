@@ -84,9 +84,9 @@ bool is_prof_json(const std::filesystem::path& file) {
   return format_of(file) == &read::profile_formats().front();
 }
 
-join::Analysis analyse_run(const std::filesystem::path& file,
-                           const std::optional<read::Machine>& machine, const std::string& layers,
-                           model::Models models, const std::string& products) {
+join::Analysis analyse_run(read::Profile profile, const std::optional<read::Machine>& machine,
+                           const std::string& layers, model::Models models,
+                           const std::string& products) {
   join::JoinOptions options;
   options.machine = machine;
   options.models = models;
@@ -96,16 +96,17 @@ join::Analysis analyse_run(const std::filesystem::path& file,
   if (!products.empty()) choices.params.emplace("fc", products);
   if (models == model::Models::kPublished)
     options.each_model = std::make_shared<model::EachModel>(std::move(choices));
-  const auto known = model::builtin_machines();
-  return join::join_files(
-      1, [&](std::size_t) { return read::read_profile(file); }, known, options);
+  std::vector<read::Profile> profiles;
+  profiles.push_back(std::move(profile));
+  return join::join_profiles(std::move(profiles), model::builtin_machines(), options);
 }
 
 read::Table read_measured(const std::filesystem::path& file, const model::ModelEntry* entry,
                           const std::optional<read::Machine>& machine) {
   const bool takes_runs = entry != nullptr && entry->inputs_of != nullptr;
   if (!takes_runs || !is_run(file)) return read::read_table(file);
-  const join::Analysis analysis = analyse_run(file, machine, "", model::Models::kRoofline);
+  const join::Analysis analysis =
+      analyse_run(read::read_profile(file), machine, "", model::Models::kRoofline);
   std::vector<read::Machine> machines = model::builtin_machines();
   if (machine) machines.insert(machines.begin(), *machine);
   std::vector<Cells> rows;

@@ -17,9 +17,9 @@ namespace inline_prof::cli {
 [[nodiscard]] bool is_run(const std::filesystem::path& file);
 [[nodiscard]] bool is_prof_json(const std::filesystem::path& file);
 
-// Joins one run's file, which keeps its events.  `products`: the published models' table; may be
-// empty.  Throws read::InputError.
-[[nodiscard]] join::Analysis analyse_run(const std::filesystem::path& file,
+// Joins one run, which keeps its events.  `products`: the published models' table; may be empty.
+// Throws read::InputError.
+[[nodiscard]] join::Analysis analyse_run(read::Profile profile,
                                          const std::optional<read::Machine>& machine,
                                          const std::string& layers, model::Models models,
                                          const std::string& products = "");

@@ -2,11 +2,13 @@
 
 #include "cli/prof_model/measured_run.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -56,7 +58,8 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
                               const std::optional<read::Machine>& machine,
                               const std::string& layers, const std::string& products) {
   RunIteration result;
-  const join::Analysis ours = analyse_run(file, machine, layers, model::Models::kCalibrated);
+  read::Profile profile = read::read_profile(file);
+  const join::Analysis ours = analyse_run(profile, machine, layers, model::Models::kCalibrated);
   result.measured_us = ours.iteration.us;
   result.iterations = ours.runs.front().profile.iter_time_ms.size();
   result.ours_us = ours.predicted_path_us;
@@ -67,7 +70,8 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
     result.upper_us = ours.predicted_path_ci90_us->upper;
   }
   if (!ours.rows.empty())
-    walk_rows(analyse_run(file, machine, layers, model::Models::kPublished, products), result);
+    walk_rows(analyse_run(std::move(profile), machine, layers, model::Models::kPublished, products),
+              result);
   return result;
 }
 

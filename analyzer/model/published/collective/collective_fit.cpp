@@ -246,7 +246,6 @@ std::vector<MeasuredCurve> measured_curves(const read::Table& table) {
     } else {
       table.fail(row, word, fmt::format("no bus factor for {}", collective));
     }
-    curve->rows.push_back(row);
     curve->bytes.push_back(bytes);
     curve->latency_us.push_back(time);
     curve->bus_gb_per_s.push_back(bus);

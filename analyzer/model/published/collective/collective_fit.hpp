@@ -17,7 +17,6 @@ struct MeasuredCurve {
   std::string name;
   std::string collective;
   double ranks = 0.0;
-  std::vector<std::size_t> rows;  // of the table that it stands in
   std::vector<double> bytes;
   std::vector<double> latency_us;
   std::vector<double> bus_gb_per_s;  // with kBandwidthOffset in it
@@ -32,10 +31,8 @@ struct TurningPoints {
   std::size_t saturated = 0;  // first row near the highest bandwidth
 };
 
-// saturated: two rows above the last one, seen from the top, whose bandwidth is below 95 % of the
-// highest one; linear: the row before the first one, from the sixth, around which the latency
-// changes by more than 10 % a row.  One noisy row moves either.  Source: as curve.hpp.
-// Throws std::invalid_argument if there are fewer than kLeastRows.
+// README.md beside this file has the rule; one noisy row moves either.  Throws
+// std::invalid_argument if there are fewer than kLeastRows.
 inline constexpr std::size_t kLeastRows = 5;
 [[nodiscard]] TurningPoints turning_points(const MeasuredCurve& curve);
 

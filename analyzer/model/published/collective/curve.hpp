@@ -30,16 +30,9 @@ struct Sigmoid {
 
 enum class Section { kLatency, kSigmoid, kSaturated };
 
-// A curve for one collective on one number of ranks.
-//
-//   bytes <= 2^linear_until          overhead
-//   bytes <= 2^saturated_from        bytes / 10^sigmoid(log2 bytes) * bus_factor
-//   above                            bytes / max_bandwidth * bus_factor + overhead
-//
-// Source: Z. Lin et al., "Towards Universal Performance Modeling for Machine Learning Training on
-// Multi-GPU Platforms", IEEE TPDS 2024, arXiv:2404.12674; owensgroup/ml_perf_model at 5b2522a,
-// analysis/memory_bw_utils.py.  It jumps at both borders: just above the first one the time may be
-// less than the overhead, and the overhead comes back only above the second one.
+// A curve for one collective on one number of ranks: README.md beside this file.  It jumps at both
+// borders: just above the first one the time may be less than the overhead, and the overhead comes
+// back only above the second one.
 struct Curve {
   double bus_factor = 1.0;
   double linear_until = 0.0;    // log2 of bytes
@@ -87,12 +80,8 @@ struct EmbeddingExchange {
 // Throws std::invalid_argument with what was expected.
 [[nodiscard]] EmbeddingExchange parse_exchange(std::string_view text);
 
-// Bytes in fp32, b = floor(batch / ranks) samples a rank, S tables in all:
-//   sum          b * S * dim * 4
-//   max_of_max   b * dim * 4 * max over ranks of max(S - t, t * (ranks - 1))     received, or sent
-//   max_of_sum   b * dim * 4 * max over ranks of ((S - t) + t * (ranks - 1))     both
-// `ranks` is the configured number; the tables may be given for fewer or more, as in the original.
-// Source: ml_perf_model at 5b2522a, notebook comm_bench.
+// Bytes in fp32: README.md beside this file.  `ranks` is the configured number; the tables may be
+// given for fewer or more, as in the original.
 struct ExchangeBytes {
   double sum = 0.0;
   double max_of_max = 0.0;

@@ -29,33 +29,8 @@ bool is_mark(const TraceEvent& event) {
   return event.name == kForwardMark;
 }
 
-// Loading data takes turns with iterations, and belongs to none of them.
-Events without_loading(const Events& events) {
-  Events kept;
-  bool is_loading = false;
-  for (const TraceEvent* event : events) {
-    if (is_mark(*event)) is_loading = false;
-    if (event->name.find("DataLoader") != std::string::npos &&
-        event->duration_us > kLongLoadingUs) {
-      is_loading = true;
-    }
-    if (!is_loading) kept.push_back(event);
-  }
-  return kept;
-}
-
-// The events from the first mark to the one behind the last iteration that is wanted.
-Events first_iterations(const Events& events, std::size_t iterations) {
-  if (iterations == 0) return events;
-  Events kept;
-  std::size_t marks = 0;
-  for (const TraceEvent* event : events) {
-    if (is_mark(*event) && ++marks > iterations) break;
-    if (marks > 0) kept.push_back(event);
-  }
-  return marks > 0 ? kept : events;
-}
-
+// Leaves out what is loaded between iterations, and the events before the first mark and behind the
+// last iteration that is wanted; 0: all of them.
 Events chosen_events(const read::Trace& trace, std::size_t iterations) {
   Events events;
   for (const TraceEvent& event : trace.events) {
@@ -65,7 +40,21 @@ Events chosen_events(const read::Trace& trace, std::size_t iterations) {
     if (left->start_us != right->start_us) return left->start_us < right->start_us;
     return left->duration_us > right->duration_us;
   });
-  return first_iterations(without_loading(events), iterations);
+  if (std::none_of(events.begin(), events.end(), [](const auto* each) { return is_mark(*each); }))
+    iterations = 0;
+  Events kept;
+  bool is_loading = false;
+  std::size_t marks = 0;
+  for (const TraceEvent* event : events) {
+    if (is_mark(*event)) {
+      is_loading = false;
+      if (++marks > iterations && iterations > 0) break;
+    }
+    if (event->name.find("DataLoader") != std::string::npos && event->duration_us > kLongLoadingUs)
+      is_loading = true;
+    if (!is_loading && (marks > 0 || iterations == 0)) kept.push_back(event);
+  }
+  return kept;
 }
 
 // Events that are open at some moment, the outer ones first.

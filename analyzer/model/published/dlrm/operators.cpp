@@ -54,8 +54,8 @@ void add_product(const ProductShape& shape, const OperatorModels& models,
     kernels.reason = "no table of measured products (--params)";
     return;
   }
-  const ProductPrediction prediction = models.products->predict(
-      shape,
+  const ProductPrediction prediction = predict_product(
+      *models.products, shape,
       {.gflops = models.machine.throughput_gflops, .gb_per_s = models.machine.dram_gb_per_s});
   if (!prediction.error.empty()) {
     kernels.error = prediction.error;

@@ -113,16 +113,15 @@ struct Interpolation {
 
 }  // namespace
 
-ProductPrediction ProductTable::predict(const ProductShape& shape,
-                                        const ProductPeaks& peaks) const {
+ProductPrediction predict_product(const ProductTable& table, const ProductShape& shape,
+                                  const ProductPeaks& peaks) {
   Rows rows;
-  for (const MeasuredProduct& row : rows_)
+  for (const MeasuredProduct& row : table)
     rows.push_back(&row);
   Interpolation interpolation{.shape = shape, .peaks = peaks};
-  const Rows all = rows;
   for (std::size_t size = 0; size < kSizes; ++size) {
-    const auto has_size = [&](const auto* row) { return row->shape[size] == shape[size]; };
-    if (std::ranges::any_of(all, has_size)) {
+    const auto has_size = [&](const auto& row) { return row.shape[size] == shape[size]; };
+    if (std::ranges::any_of(table, has_size)) {
       rows = with_size(rows, size, shape[size]);
     } else {
       interpolation.unknown.push_back(size);
@@ -186,14 +185,18 @@ ProductShape shape_of(const NamedRow& row) {
   return {row.whole("batch_size"), row.whole("M"), row.whole("N"), row.whole("K")};
 }
 
-RowPrediction predict_product(const ProductFile& file, const NamedRow& row) {
-  const std::string type = row.has("type") ? row.text("type") : kUsualType;
+std::string type_of(const NamedRow& row) {
+  return row.has("type") ? row.text("type") : kUsualType;
+}
+
+RowPrediction predict_row(const ProductFile& file, const NamedRow& row) {
+  const std::string type = type_of(row);
   const auto table = file.tables.find(type);
   if (table == file.tables.end())
     return RowPrediction::none("", fmt::format("the table has no products of {}", type));
-  const ProductPrediction result =
-      table->second.predict(shape_of(row), {.gflops = row.number("peak_throughput_gflops"),
-                                            .gb_per_s = row.number("peak_dram_bw_gbps")});
+  const ProductPrediction result = predict_product(table->second, shape_of(row),
+                                                   {.gflops = row.number("peak_throughput_gflops"),
+                                                    .gb_per_s = row.number("peak_dram_bw_gbps")});
   if (!result.error.empty()) {
     return RowPrediction::none(result.error,
                                result.error == kNoElement
@@ -240,66 +243,60 @@ ProductFile read_product_file(const std::filesystem::path& path, const std::stri
     static_cast<void>(table.require(column.name));
   RowReader reader(table, kTableInputs);
   ProductFile file;
-  std::map<std::string, std::vector<MeasuredProduct>> by_type;
   std::map<std::pair<std::string, ProductShape>, std::size_t> lines;
-  std::size_t incomplete = 0;
-  std::vector<std::string> repeated;
+  std::size_t incomplete = 0, repeated = 0;
+  std::string first;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
     const Row cells = reader.read(i);
     const NamedRow row(cells, kTableInputs);
     const std::string& kernel = row.text("kernel_name");
     if (kernel.empty() || !kernel.starts_with(kernel_prefix)) continue;
-    bool is_complete = true;
-    for (std::size_t input = 0; input < kNeeded; ++input)
-      is_complete = is_complete && cells.has(input);
-    if (!is_complete) {
+    if (std::ranges::any_of(std::span(kTableInputs).first(kNeeded),
+                            [&](const Column& column) { return !row.has(column.name); })) {
       ++incomplete;
       continue;
     }
     const ProductShape shape = shape_of(row);
-    const std::string type = row.has("type") ? row.text("type") : kUsualType;
+    const std::string type = type_of(row);
     const auto [place, is_new] = lines.emplace(std::pair(type, shape), table.line(i));
-    if (!is_new)
-      repeated.push_back(fmt::format("line {} as line {}", table.line(i), place->second));
-    by_type[type].push_back({shape, row.number("kernel_runtime")});
+    if (!is_new && repeated++ == 0)
+      first = fmt::format("line {} as line {}", table.line(i), place->second);
+    file.tables[type].push_back({shape, row.number("kernel_runtime")});
   }
-  if (by_type.empty()) {
+  if (file.tables.empty()) {
     throw read::InputError(
         fmt::format("{}: no complete row of a kernel {}*", table.label(), kernel_prefix));
   }
-  for (auto& [type, rows] : by_type)
-    file.tables.emplace(type, ProductTable(std::move(rows)));
   if (incomplete > 0) {
     file.warnings.push_back(
         fmt::format("{}: rows with empty cells, left out: {}", table.label(), incomplete));
   }
-  if (!repeated.empty()) {
-    file.warnings.push_back(fmt::format(
-        "{}: shapes that stand there before, whose first time counts: {} ({}{})", table.label(),
-        repeated.size(), repeated.front(), repeated.size() > 1 ? ", ..." : ""));
+  if (repeated > 0) {
+    file.warnings.push_back(
+        fmt::format("{}: shapes that stand there before, whose first time counts: {} ({}{})",
+                    table.label(), repeated, first, repeated > 1 ? ", ..." : ""));
   }
   return file;
 }
 
 ModelEntry fc_entry() {
-  return {
-      .name = "fc",
-      .summary = "matrix product of DLRM (2021): between the measured ones of a table",
-      .editions = {Edition::kPublished},
-      .inputs = kProductInputs,
-      .params = Need::kRequired,
-      .params_meaning = "CSV with batch_size, M, N, K, kernel_runtime (us), kernel_name",
-      .settings = {{kPrefixSetting, "", "use only rows whose kernel_name starts so"}},
-      .make =
-          [](const ModelOptions& options) {
-            auto file = std::make_shared<const ProductFile>(
-                read_product_file(options.params, setting(options, kPrefixSetting, "")));
-            return as_model({kProductInputs, kParts,
-                             [file](const NamedRow& row) { return predict_product(*file, row); },
-                             file->warnings});
-          },
-      .operations = {OpKind::kGemm},
-      .inputs_of = fc_inputs};
+  return {.name = "fc",
+          .summary = "matrix product of DLRM (2021): between the measured ones of a table",
+          .editions = {Edition::kPublished},
+          .inputs = kProductInputs,
+          .params = Need::kRequired,
+          .params_meaning = "CSV with batch_size, M, N, K, kernel_runtime (us), kernel_name",
+          .settings = {{kPrefixSetting, "", "use only rows whose kernel_name starts so"}},
+          .make =
+              [](const ModelOptions& options) {
+                auto file = std::make_shared<const ProductFile>(
+                    read_product_file(options.params, setting(options, kPrefixSetting, "")));
+                return as_model({kProductInputs, kParts,
+                                 [file](const NamedRow& row) { return predict_row(*file, row); },
+                                 file->warnings});
+              },
+          .operations = {OpKind::kGemm},
+          .inputs_of = fc_inputs};
 }
 
 }  // namespace inline_prof::model

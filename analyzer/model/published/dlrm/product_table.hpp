@@ -9,7 +9,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
@@ -40,17 +39,11 @@ struct ProductPrediction {
   bool by_memory = false;
 };
 
-class ProductTable {
- public:
-  // The first of several rows of one shape counts.
-  explicit ProductTable(std::vector<MeasuredProduct> rows) : rows_(std::move(rows)) {}
-
-  [[nodiscard]] ProductPrediction predict(const ProductShape& shape,
-                                          const ProductPeaks& peaks) const;
-
- private:
-  std::vector<MeasuredProduct> rows_;
-};
+// The first of several rows of one shape counts.
+using ProductTable = std::vector<MeasuredProduct>;
+[[nodiscard]] ProductPrediction predict_product(const ProductTable& table,
+                                                const ProductShape& shape,
+                                                const ProductPeaks& peaks);
 
 // Measured products as a microbenchmark of cuBLAS prints them: batch_size, M, N, K,
 // kernel_runtime (us), kernel_name; ours say the type of A, too.

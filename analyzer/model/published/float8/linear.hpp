@@ -68,13 +68,8 @@ struct GemmTime {
   [[nodiscard]] std::string_view bound() const;  // "compute", "memory" or "launch"
 };
 
-// max( 2*m*k*n / peak / gemm_fraction, traffic / bandwidth / memory_fraction, 2 us )
-//
-//   traffic = reads * element_bytes + 2*m*n,  reads = m*k + k*n + floor((m*k + k*n) / scale_block)
-//
-// In fp4 the scales are counted as half a byte each, as in torchao.  Knows neither tiles nor waves:
-// below 1024 its authors say it is too low by about a factor of two.
-// Throws std::invalid_argument if the GPU has no peak for the precision, or no fractions.
+// The product of README.md.  Throws std::invalid_argument if the GPU has no peak for the precision,
+// or no fractions.
 [[nodiscard]] GemmTime time_gemm(const Gpu& gpu, const Gemm& gemm);
 
 // One pass over a tensor, which reads and writes so much.  A pass of 0 bytes still costs a launch.

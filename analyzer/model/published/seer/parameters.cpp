@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 
 namespace inline_prof::model::seer {
@@ -48,19 +48,16 @@ std::string complaint_about(const TreeNode& node, std::size_t index, std::size_t
 }
 
 void read_coefficients(const Table& table, Parameters& parameters) {
-  const std::size_t model = table.require("model");
-  const std::size_t kind = table.require("kind");
-  const std::size_t coef = table.require("coef");
-  const auto published = table.find("nlinfit");
-  const std::size_t value = published ? *published : table.require("value");
-
-  std::map<std::pair<std::string, std::string>, std::set<std::size_t>> seen;
+  const std::size_t model = table.require("model"), kind = table.require("kind"),
+                    coef = table.require("coef"),
+                    value =
+                        table.find("nlinfit") ? table.require("nlinfit") : table.require("value");
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     const std::pair key(table.cell(row, model), table.cell(row, kind));
     const std::size_t count = coefficient_count(key.first, key.second);
-    if (count == 0) {
+    if (count == 0)
       table.fail(row, fmt::format("SEER has no coefficients {} of {}", key.second, key.first));
-    }
     const std::string letter = table.cell(row, coef);
     const std::size_t place =
         letter.size() == 1 ? static_cast<std::size_t>(letter[0] - 'a') : count;
@@ -68,17 +65,17 @@ void read_coefficients(const Table& table, Parameters& parameters) {
       table.fail(row, coef,
                  fmt::format("expected a to {}, found \"{}\"", "abcd"[count - 1], letter));
     }
-    if (!seen[key].insert(place).second) table.fail(row, coef, "given twice");
-    auto& coefficients = parameters.coefficients[key];
-    coefficients.resize(count);
-    coefficients[place] = table.number(row, value);
+    auto& own = parameters.coefficients[key];
+    own.resize(count, unknown);
+    if (!std::isnan(own[place])) table.fail(row, coef, "given twice");
+    own[place] = table.number(row, value);
   }
-  for (const auto& [key, places] : seen) {
-    const std::size_t count = coefficient_count(key.first, key.second);
-    if (places.size() != count) {
-      throw InputError(fmt::format("{}: {} of the {} coefficients {} of {}", table.label(),
-                                   places.size(), count, key.second, key.first));
-    }
+  for (const auto& [key, own] : parameters.coefficients) {
+    const auto known =
+        std::ranges::count_if(own, [](double number) { return !std::isnan(number); });
+    if (static_cast<std::size_t>(known) == own.size()) continue;
+    throw InputError(fmt::format("{}: {} of the {} coefficients {} of {}", table.label(), known,
+                                 own.size(), key.second, key.first));
   }
 }
 

@@ -165,16 +165,11 @@ inline constexpr std::array<OperatorEntry, 7> kOperators = {{{"maxpool", 4},
 inline constexpr std::int64_t kFftTile = 32;
 [[nodiscard]] double fft_tiles(const read::SeerLayer& layer);
 
-// Returns how many coefficients a set has; 0: there is no such set.  In stored order:
-//   flop          f1, f2            I = f1 * x + f2
-//   compute       c1, c2            T = G (c1 B I + c2)
-//   dram          m1, m2            T = m1 L (R + D) + m2
-//   resource      u1, u2, u3, u4    T = L (u1 R + u4 D) + u2 G B I + u3
-//   pre           q1, q2 ...        kernels beside the main one: 3 for algorithm 2, 4 for 7
-//   poly          a, b ...          algorithms 4 and 5, and the operators that are no convolution
-//   any           u1 ... u4         as resource, fitted on the rows of all types: stands in for a
-//                                   type that had too few (never in the published program)
-// Times in milliseconds.
+// Returns how many coefficients a set has, in the order of README.md; 0: there is no such set.
+//   flop (f), compute (c), dram (m), resource (u), pre (q: kernels beside the main one)
+//   poly          algorithms 4 and 5, and the operators that are no convolution
+//   any           as resource, fitted on the rows of all types: stands in for a type that had too
+//                 few (never in the published program)
 [[nodiscard]] std::size_t coefficient_count(std::string_view model, std::string_view kind);
 
 // All that SEER has learnt: sets of coefficients by (model, kind), trees by name.  Models are

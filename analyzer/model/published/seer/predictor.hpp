@@ -1,20 +1,6 @@
 // The time of a convolution for each of cuDNN's forward algorithms, the algorithm to pick, and the
-// time of other operators.
-//
-// The time of one kernel variant from what its blocks do.  For a layer with batch N, channels C, K,
-// widths Wi, Wo, filter k, stride s; L launched blocks, B that the whole GPU holds at once, and
-// G = ceil(L / B) waves of them:
-//
-//   I = f1 k^2 C + f2         FP32 instructions a block (6, 7: f1 ceil(C/8) + f2)
-//   R = tree * k^2 C          32-byte sectors read a block (6, 7: tree * C);  D = tree, written
-//   T = G (c1 B I + c2)               if the kernel's type is compute
-//       m1 L (R + D) + m2             if it is DRAM
-//       L (u1 R + u4 D) + u2 G B I + u3   if neither is used up
-//
-// The type is asked of a tree, not taken from the greatest of the three.  Milliseconds.
-//
-// Source: G. Liu, S. Wang, Y. Bao, "SEER: A Time Prediction Model for CNNs from GPU Kernel's View",
-// PACT 2021; the program Vamix/seer-performance-model at 8baae23 (2021-09-28).
+// time of other operators: README.md beside this file, whose symbols are used here.  The type is
+// asked of a tree, not taken from the greatest of the three times.  Milliseconds.
 #pragma once
 
 #include "model/published/seer/parameters.hpp"

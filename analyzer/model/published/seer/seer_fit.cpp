@@ -1,5 +1,6 @@
 #include "model/published/seer/seer_fit.hpp"
 
+#include "model/machines.hpp"
 #include "model/published/models.hpp"
 #include "model/published/seer/evaluation.hpp"
 #include "model/row_reader.hpp"
@@ -295,13 +296,18 @@ FitResult fit(const FitRequest& request) {
   SeerTables tables;
   read::Parameters file;
   FitResult result;
-  const std::int64_t sm_count = request.machine ? request.machine->sm_count : seer::kTitanXpSms;
+  std::optional<read::Machine> gpu = request.machine;
   for (const read::Table& table : request.tables) {
     const bool is_run = table.find("time_us").has_value();
     if (!is_run && options.prior != nullptr)
       throw std::invalid_argument("--prior: SEER's own tables say all that a fit needs");
     if (is_run) {
-      result.summary += add_seer_run(tables, table, options.prior, sm_count);
+      const auto machine = table.find("machine");
+      if (!gpu && machine)
+        gpu = model::choose_machine(table.cell(0, *machine), model::builtin_machines());
+      if (gpu) model::check_same_machine(table, *gpu);
+      result.summary +=
+          add_seer_run(tables, table, options.prior, gpu ? gpu->sm_count : seer::kTitanXpSms);
     } else {
       add_seer_table(tables, table, seer::model_of_file(table.label()));
     }
@@ -342,7 +348,7 @@ FitResult fit(const FitRequest& request) {
   }
 
   file.model = "seer";
-  file.machine = request.machine ? request.machine->id : "";
+  file.machine = gpu ? gpu->id : "";
   file.parameters = nlohmann::json::parse(seer::seer_parameters_text(fitted.parameters));
   result.file_text = read::parameters_text(file);
   return result;

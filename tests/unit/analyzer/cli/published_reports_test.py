@@ -64,13 +64,23 @@ class Reports(unittest.TestCase):
                 ([ALLREDUCE, "--params", f"seer={DATA}/no_such.csv"], []),  # no convolution asks for it
                 ([CONV, "--params", f"seer={SEER}", "--machine", "a100-sxm4-40gb"], ["titan-xp and titan-v only"]),
                 ([CONV, "--params", f"seer={DATA}/no_such.csv"], ["seer published, seer calibrated, seer_pick published, seer_pick calibrated: "]),
-                ([DLRM, "--params", f"fc={PRODUCTS}"], ["fc: 20 of 20 operations are not in its parameters: "
+                ([DLRM, "--params", f"fc={PRODUCTS}"], ["fc: the parameters hold none of 20 operations: "
                                                         "the table has no products of f16"])]:
             warnings = report(*choice, models="all")["warnings"]
             said = [text for text in warnings if text.startswith(("seer", "fc"))]
             self.assertEqual(len(said), len(words), warnings)
             for text, word in zip(sorted(said), sorted(words)):
                 self.assertIn(word, text)
+
+    def test_parameters_of_another_algorithm_are_one_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder) / "algo5.csv"
+            lines = SEER.read_text().splitlines(keepends=True)
+            table.write_text(lines[0] + "".join(line for line in lines if line.startswith("algo5")))
+            warnings = report(CONV, "--params", f"seer={table}", models="all")["warnings"]
+        said = [text for text in warnings if text.startswith("seer published, seer calibrated: ")]
+        self.assertEqual(len(said), 1, warnings)
+        self.assertIn("the parameters hold none of 3 operations: no 2 coefficients flop of algo1_", said[0])
 
     def test_an_attribute_that_a_model_does_not_take_is_said_once(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -91,8 +101,9 @@ class Fits(unittest.TestCase):
 
     def test_a_run_gives_seer_its_times(self):
         fitted = self.path / "seer.json"
-        done = run(PROF_MODEL, "fit", "--model", "seer", "--prior", SEER, "--machine", "titan-xp", CONV, "-o", fitted)
+        done = run(PROF_MODEL, "fit", "--model", "seer", "--prior", SEER, CONV, "-o", fitted)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(fitted.read_text())["machine"], "titan-xp")
         for row in rows_of("conv", report(CONV, "--params", f"seer={fitted}")):
             self.assertLess(abs(row["predicted_us"] / row["corrected_us"] - 1), 0.05, row)
 

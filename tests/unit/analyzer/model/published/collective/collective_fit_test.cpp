@@ -18,7 +18,6 @@ MeasuredCurve toy_curve() {
   MeasuredCurve curve{.name = "toy",
                       .collective = "reduce",  // factor 1
                       .ranks = 4,
-                      .rows = {},
                       .bytes = {},
                       .latency_us = {},
                       .bus_gb_per_s = {}};
@@ -69,7 +68,7 @@ TEST(MeasuredCurves, AreMadeOfCollectiveRanksAndType) {
                   "t.csv"));
   ASSERT_EQ(curves.size(), 2U);
   EXPECT_EQ(curves[0].name, "all_reduce_8_f16");
-  EXPECT_EQ(curves[1].rows.at(0), 1U);
+  EXPECT_EQ(curves[1].latency_us.at(0), 9);
   ASSERT_EQ(curves[0].bytes.size(), 2U);
   EXPECT_DOUBLE_EQ(curves[0].bus_gb_per_s[1], 2048 / 20.0 * 1.75 / 1000 + kBandwidthOffset);
 }
