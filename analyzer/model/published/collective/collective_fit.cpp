@@ -21,24 +21,6 @@ constexpr double kNearMaximum = 0.95;
 constexpr double kLatencyChange = 0.1;  // a row, relative
 constexpr std::size_t kFirstLinearRow = 4;
 
-struct LogPoints {
-  std::vector<double> x;  // log2 of bytes
-  std::vector<double> y;  // log10 of GB/s
-};
-
-// The rows of the middle section.
-LogPoints middle_section(const MeasuredCurve& curve, const model::collective::Curve& borders) {
-  const double least = std::pow(2, borders.linear_until);
-  const double most = std::pow(2, borders.saturated_from);
-  LogPoints points;
-  for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
-    if (curve.bytes[i] < least || curve.bytes[i] > most) continue;
-    points.x.push_back(std::log2(curve.bytes[i]));
-    points.y.push_back(std::log10(curve.bus_gb_per_s[i]));
-  }
-  return points;
-}
-
 model::collective::Sigmoid sigmoid_of(const Eigen::VectorXd& parameters) {
   return {.height = parameters[0],
           .centre = parameters[1],
@@ -173,22 +155,28 @@ CurveFit fit_curve(const MeasuredCurve& curve) {
   fit.curve.max_bus_gb_per_s = std::ranges::max(curve.bus_gb_per_s);
   fit.curve.overhead_us = curve.latency_us[fit.points.linear - 1];
 
-  const LogPoints middle = middle_section(curve, fit.curve);
-  fit.fitted_rows = middle.x.size();
-  if (middle.x.empty()) {
+  const double least = std::pow(2, fit.curve.linear_until),
+               most = std::pow(2, fit.curve.saturated_from);
+  std::vector<double> x, y;  // log2 of bytes and log10 of GB/s, of the middle section
+  for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
+    if (curve.bytes[i] < least || curve.bytes[i] > most) continue;
+    x.push_back(std::log2(curve.bytes[i]));
+    y.push_back(std::log10(curve.bus_gb_per_s[i]));
+  }
+  fit.fitted_rows = x.size();
+  if (x.empty()) {
     throw std::invalid_argument(
         fmt::format("curve {}: no row between its two turning points", curve.name));
   }
   // The original starts the height at the largest x, not y.
-  const Eigen::Vector4d start(std::ranges::max(middle.x), base::median(middle.x), 1.0,
-                              std::ranges::min(middle.y));
-  const auto count = static_cast<Eigen::Index>(middle.x.size());
+  const Eigen::Vector4d start(std::ranges::max(x), base::median(x), 1.0, std::ranges::min(y));
+  const auto count = static_cast<Eigen::Index>(x.size());
   const auto residuals = [&](const Eigen::VectorXd& parameters) {
     const model::collective::Sigmoid sigmoid = sigmoid_of(parameters);
     Eigen::VectorXd values(count);
     for (Eigen::Index i = 0; i < count; ++i) {
       const auto row = static_cast<std::size_t>(i);
-      values[i] = sigmoid.at(middle.x[row]) - middle.y[row];
+      values[i] = sigmoid.at(x[row]) - y[row];
     }
     return values;
   };

@@ -167,27 +167,21 @@ LookupShape lookup_shape(const EventTree& tree, NodeId op, const LookupSizes& si
 }
 
 void add_lookup(const EventTree& tree, NodeId op, const OperatorModels& models,
-                OperatorKernels& kernels) {
-  LookupShape shape = lookup_shape(tree, op, kForwardSizes, launched_kernels(tree, op));
-  shape.bag =
-      size_at(child_at(tree, op, kForwardSizes.children, 2), 0, 0) / shape.batch / shape.tables;
-  check(shape);
-  const auto result = lookup_forward(shape, models.machine);
-  if (!result) {
-    kernels.error = kDivisionByZero;
-    kernels.reason = "the look-up has fewer rows than samples";
-    return;
-  }
-  kernels.times_us.push_back(std::max(result->dram_us, result->l2_us));
-}
-
-void add_lookup_backward(const EventTree& tree, NodeId op, const OperatorModels& models,
-                         OperatorKernels& kernels) {
+                OperatorKernels& kernels, bool is_forward) {
   const LaunchedKernels launched = launched_kernels(tree, op);
-  LookupShape shape = lookup_shape(tree, op, kBackwardSizes, launched);
-  shape.bag = kBackwardBag;
+  LookupShape shape = lookup_shape(tree, op, is_forward ? kForwardSizes : kBackwardSizes, launched);
+  shape.bag = is_forward ? size_at(child_at(tree, op, kForwardSizes.children, 2), 0, 0) /
+                               shape.batch / shape.tables
+                         : kBackwardBag;
   check(shape);
-  if (launched.first_name.find("sgd") != std::string::npos) {
+  if (is_forward) {
+    if (const auto result = lookup_forward(shape, models.machine)) {
+      kernels.times_us.push_back(std::max(result->dram_us, result->l2_us));
+    } else {
+      kernels.error = kDivisionByZero;
+      kernels.reason = "the look-up has fewer rows than samples";
+    }
+  } else if (launched.first_name.find("sgd") != std::string::npos) {
     const LookupBackward result = lookup_backward_sgd(shape, models.machine);
     kernels.times_us.push_back(std::max(result.memory_us, result.compute_us));
   } else {
@@ -206,10 +200,8 @@ void add_kernels(const EventTree& tree, NodeId op, const OperatorModels& models,
     add_products_below(tree, op, "mm", models, kernels);
   } else if (name == "BmmBackward" || name == "BmmBackward0") {
     add_products_below(tree, op, "bmm", models, kernels);
-  } else if (name == "LookupFunction") {
-    add_lookup(tree, op, models, kernels);
-  } else if (name == "LookupFunctionBackward") {
-    add_lookup_backward(tree, op, models, kernels);
+  } else if (name == "LookupFunction" || name == "LookupFunctionBackward") {
+    add_lookup(tree, op, models, kernels, name == "LookupFunction");
   } else {
     kernels.is_known = false;
   }

@@ -50,10 +50,6 @@ constexpr std::array<Setting, 2> kSettings{{
     {"target", "generic", "whose kernels: generic, cutlass, cutlass3, triton or nvfuser"},
 }};
 
-bool is_true(const read::Op& op, std::string_view name) {
-  return op.get<bool>(name).value_or(op.get<std::int64_t>(name).value_or(0) != 0);
-}
-
 OperationInputs inputs_of(const Operation& operation) {
   const read::Op& op = operation.op;
   OperationInputs inputs;
@@ -62,7 +58,7 @@ OperationInputs inputs_of(const Operation& operation) {
   for (const std::string_view type : {"a_type", "b_type", "c_type", "compute_type"})
     inputs.add_text(type, op, type);
   for (const std::string_view flag : {"trans_a", "trans_b"})
-    inputs.add(flag, is_true(op, flag) ? 1.0 : 0.0);
+    inputs.add(flag, op.get<bool>(flag).value_or(op.get<std::int64_t>(flag) == 1) ? 1.0 : 0.0);
   if (op.kind != op_kind_name(OpKind::kGemm) || !op.get<std::string>("c_type")) {
     inputs.reason = "no matrix product into a known type";
   }

@@ -144,17 +144,25 @@ struct Tree {
 //   conv_1x1_larger128   a mul + b
 //   data_layout          a in + b, NHWC to NCHW and back
 //   conv_grad_...        forward time * tree(C, Wi, K, Wo, k, s)
+// Its table, "Other-ops-<table>", has so many columns behind the layer; `column` is its own:
+//   maxpool       forward, gradient
+//   conv_1x1_*    time
+//   data_layout   algorithm (-1), time
+//   conv_grad     forward, input gradient, filter gradient, their sum, both over the forward time
 struct OperatorEntry {
   std::string_view name;          // in tables and as the model of its coefficients
   std::size_t coefficient_count;  // 0: has a tree, rtree_<name>
+  std::string_view table;
+  std::size_t column_count, column;
 };
-inline constexpr std::array<OperatorEntry, 7> kOperators = {{{"maxpool", 4},
-                                                             {"maxpool_grad", 3},
-                                                             {"conv_1x1_less128", 4},
-                                                             {"conv_1x1_larger128", 2},
-                                                             {"data_layout", 2},
-                                                             {"conv_grad_input", 0},
-                                                             {"conv_grad_filter", 0}}};
+inline constexpr std::array<OperatorEntry, 7> kOperators = {
+    {{"maxpool", 4, "maxpool", 2, 0},
+     {"maxpool_grad", 3, "maxpool", 2, 1},
+     {"conv_1x1_less128", 4, "conv_1x1_less128", 1, 0},
+     {"conv_1x1_larger128", 2, "conv_1x1_larger128", 1, 0},
+     {"data_layout", 2, "data_layout", 2, 1},
+     {"conv_grad_input", 0, "conv_grad", 6, 4},
+     {"conv_grad_filter", 0, "conv_grad", 6, 5}}};
 [[nodiscard]] const OperatorEntry* find_operator(std::string_view name);  // null: there is none
 
 // Returns what the coefficients "poly" or "pre" of a model are multiplied with, in stored order.

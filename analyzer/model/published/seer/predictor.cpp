@@ -132,18 +132,16 @@ AlgorithmPrediction Predictor::predict_blocks(Algorithm algorithm,
     used.out_channels = std::max<std::int64_t>(layer.out_channels, 32);
   }
 
+  AlgorithmPrediction prediction;
   const bool can_compute = !is_winograd(algorithm) || is_computable(algorithm, used);
-  const auto refuse = [&] {
-    return not_computed(
+  if (!can_compute) {
+    prediction = not_computed(
         kNoWinogradMs,
         fmt::format("algorithm {} computes filters {} with stride 1 only", index_of(algorithm),
                     algorithm == Algorithm::kWinograd ? "3x3" : "3x3 and 5x5"));
-  };
-  // The published program asks its trees for the type of a fused Winograd all the same.
-  const bool asks_anyway = algorithm == Algorithm::kWinograd && rules_.sentinel_times;
-  if (!can_compute && !asks_anyway) return refuse();
-
-  AlgorithmPrediction prediction;
+    // The published program asks its trees for the type of a fused Winograd all the same.
+    if (algorithm != Algorithm::kWinograd || !rules_.sentinel_times) return prediction;
+  }
   prediction.variant = pick_variant(algorithm, used);
   if (prediction.variant == kNoVariant) {
     return not_computed(kNoFftMs, fmt::format("a Titan V has no kernel of algorithm {} with a tile "
@@ -152,13 +150,7 @@ AlgorithmPrediction Predictor::predict_blocks(Algorithm algorithm,
   }
   prediction.main = main_kernel(prediction.variant, used, blocks_of(prediction.variant, used));
   prediction.type = prediction.main->type;
-  if (!can_compute) {
-    AlgorithmPrediction refused = refuse();
-    refused.type = prediction.type;
-    refused.variant = prediction.variant;
-    refused.main = prediction.main;
-    return refused;
-  }
+  if (!can_compute) return prediction;
   prediction.helpers_ms = helpers_ms(prediction.variant, used);
   prediction.time_ms = prediction.main->main_ms + prediction.helpers_ms;
   return prediction;

@@ -26,26 +26,6 @@ using read::SeerSample;
 constexpr std::string_view kFftTilingTypes = "algo5-ctree";
 constexpr std::string_view kOperatorPrefix = "Other-ops-";
 
-// Tables of operators: the name behind the prefix, the number of columns behind the layer, and
-// which of them an operator is fitted to.
-//   maxpool       forward, gradient
-//   conv_1x1_*    time
-//   data_layout   algorithm (-1), time
-//   conv_grad     forward, input gradient, filter gradient, their sum, both over the forward time
-struct OperatorColumn {
-  std::string_view table;
-  std::size_t column_count, column;
-  std::string_view name;
-};
-constexpr std::array<OperatorColumn, 7> kOperatorColumns = {
-    {{"maxpool", 2, 0, "maxpool"},
-     {"maxpool", 2, 1, "maxpool_grad"},
-     {"conv_1x1_less128", 1, 0, "conv_1x1_less128"},
-     {"conv_1x1_larger128", 1, 0, "conv_1x1_larger128"},
-     {"data_layout", 2, 1, "data_layout"},
-     {"conv_grad", 6, 4, "conv_grad_input"},
-     {"conv_grad", 6, 5, "conv_grad_filter"}}};
-
 bool is_timed_table(std::string_view model) {
   return model == kFftTilingTypes || seer::coefficient_count(model, "pre") > 0 ||
          (model.starts_with("algo") && seer::coefficient_count(model, "poly") > 0);
@@ -284,7 +264,6 @@ FitResult fit(const FitRequest& request) {
   SeerFitOptions options;
   options.keeps_sparse_types = choice(request, "sparse_types", "pooled", "published");
   options.sign = choice(request, "sign", "any", "not_negative") ? Sign::kNotNegative : Sign::kAny;
-  const bool splits = choice(request, "split", "none", "systematic");
   const seer::Rules rules =
       options.keeps_sparse_types ? seer::kPublishedRules : seer::kCorrectedRules;
 
@@ -315,15 +294,6 @@ FitResult fit(const FitRequest& request) {
   }
   if (tables.variants.empty() && tables.timed.empty() && !result.summary.empty())
     throw read::InputError(result.summary.substr(0, result.summary.size() - 1));
-  std::map<std::string, std::vector<SeerSample>> kept_aside;
-  if (splits) {
-    for (auto& [name, samples] : tables.variants) {
-      SeerSplit split = split_seer_samples(std::move(samples), options.keeps_sparse_types);
-      samples = std::move(split.train);
-      kept_aside[name] = std::move(split.test);
-    }
-  }
-
   const SeerFit fitted = fit_seer(tables, options);
   for (const SeerFitQuality& quality : fitted.quality) {
     result.summary += fmt::format("{:<22} {:<9} {:>5} rows, error on them {:.2f} %\n",
@@ -336,15 +306,9 @@ FitResult fit(const FitRequest& request) {
     const auto own = seer::errors_of(seer::test_variant(predictor, variant, samples));
     const auto unseen = cross_validate(name, samples, options, rules);
     result.summary += fmt::format(
-        "{:<22} RMSPE {:.2f} % on its {} rows, {:.2f} % on families of layers kept out of the fit",
+        "{:<22} RMSPE {:.2f} % on its {} rows, {:.2f} % on families of layers kept out of the "
+        "fit\n",
         name, own.rmspe_percent, own.rows, unseen.rmspe_percent);
-    if (splits) {
-      const auto test =
-          seer::errors_of(seer::test_variant(predictor, variant, kept_aside.at(name)));
-      result.summary +=
-          fmt::format(", {:.2f} % on the {} kept aside", test.rmspe_percent, test.rows);
-    }
-    result.summary += "\n";
   }
 
   file.model = "seer";
@@ -377,7 +341,7 @@ void add_seer_table(SeerTables& tables, const read::Table& table, std::string_vi
     return append(tables.timed[std::string(model)], std::move(rows));
   }
   bool is_known = false;
-  for (const OperatorColumn& entry : kOperatorColumns) {
+  for (const seer::OperatorEntry& entry : seer::kOperators) {
     if (model != fmt::format("{}{}", kOperatorPrefix, entry.table)) continue;
     is_known = true;
     auto& timed = tables.timed[std::string(entry.name)];
@@ -507,21 +471,6 @@ std::string add_seer_run(SeerTables& tables, const read::Table& table,
   return text;
 }
 
-SeerSplit split_seer_samples(std::vector<read::SeerSample> samples, bool loses_fastest) {
-  const bool is_sorted = !samples.empty() && samples.front().algorithm <= 2;
-  if (is_sorted) {
-    std::stable_sort(samples.begin(), samples.end(), [](const SeerSample& a, const SeerSample& b) {
-      return a.time_ms < b.time_ms;
-    });
-    if (loses_fastest) samples.erase(samples.begin());
-  }
-  SeerSplit split;
-  for (std::size_t row = 0; row < samples.size(); ++row) {
-    (row % 10 < 7 ? split.train : split.test).push_back(samples[row]);
-  }
-  return split;
-}
-
 SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options) {
   if (tables.variants.empty() && tables.timed.empty()) {
     throw std::invalid_argument("SEER is fitted to no tables");
@@ -539,18 +488,14 @@ SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options) {
 }
 
 FitEntry seer_fit_entry() {
-  FitEntry entry;
-  entry.model = "seer";
-  entry.settings = {
-      {"sparse_types", "pooled",
-       "types with fewer rows than coefficients + 2: \"pooled\" gives the variant a model of all "
-       "its "
-       "rows, \"published\" leaves ones where there are none"},
-      {"sign", "any", "\"not_negative\" keeps all coefficients >= 0"},
-      {"split", "none", "\"systematic\" keeps 3 rows of 10 aside, as SEER did, and judges them"}};
-  entry.needs_machine = false;
-  entry.fit = fit;
-  return entry;
+  return {
+      .model = "seer",
+      .settings = {{"sparse_types", "pooled",
+                    "types with fewer rows than coefficients + 2: \"pooled\" gives the variant a "
+                    "model of all its rows, \"published\" leaves ones where there are none"},
+                   {"sign", "any", "\"not_negative\" keeps all coefficients >= 0"}},
+      .needs_machine = false,
+      .fit = fit};
 }
 
 }  // namespace inline_prof::fit

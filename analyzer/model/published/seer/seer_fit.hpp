@@ -36,16 +36,6 @@ void add_seer_table(SeerTables& tables, const read::Table& table, std::string_vi
 std::string add_seer_run(SeerTables& tables, const read::Table& table,
                          const model::seer::Parameters* prior, std::int64_t sm_count);
 
-// SEER's rule for keeping rows aside: row r, from 0, trains if r mod 10 < 7.  The rows of
-// algorithms 0, 1 and 2 are sorted by time before; its program loses the fastest of them on the
-// way, which is done here too if `loses_fastest`.
-struct SeerSplit {
-  std::vector<read::SeerSample> train;
-  std::vector<read::SeerSample> test;
-};
-[[nodiscard]] SeerSplit split_seer_samples(std::vector<read::SeerSample> samples,
-                                           bool loses_fastest);
-
 struct SeerFitOptions {
   // A type of which there are fewer rows than coefficients + 2: SEER leaves ones where there is no
   // row, and fits what there is otherwise.  Ours leaves the type out, and gives the variant a model

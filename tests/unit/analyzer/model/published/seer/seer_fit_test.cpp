@@ -92,37 +92,6 @@ TEST(SeerTree, StopsAtItsNumberOfSplits) {
   EXPECT_EQ(tree.nodes.size(), 11U);
 }
 
-read::SeerSample sample_of(std::int64_t algorithm, double time_ms) {
-  read::SeerSample sample;
-  sample.algorithm = algorithm;
-  sample.time_ms = time_ms;
-  return sample;
-}
-
-TEST(SeerSplit, SortsGemmsByTimeAndKeepsThreeOfTenAside) {
-  std::vector<read::SeerSample> samples;
-  for (int i = 20; i > 0; --i) {
-    samples.push_back(sample_of(0, i));
-  }
-  const SeerSplit split = split_seer_samples(samples, false);
-  EXPECT_EQ(split.train.size(), 14U);
-  ASSERT_EQ(split.test.size(), 6U);
-  EXPECT_EQ(split.test[0].time_ms, 8.0);
-  EXPECT_EQ(split.test[3].time_ms, 18.0);
-  const SeerSplit published = split_seer_samples(samples, true);
-  EXPECT_EQ(published.train[0].time_ms, 2.0);
-}
-
-TEST(SeerSplit, KeepsTheOrderOfTheOtherAlgorithms) {
-  std::vector<read::SeerSample> samples;
-  for (int i = 10; i > 0; --i) {
-    samples.push_back(sample_of(6, i));
-  }
-  const SeerSplit split = split_seer_samples(samples, true);
-  EXPECT_EQ(split.train[0].time_ms, 10.0);
-  EXPECT_EQ(split.test[0].time_ms, 3.0);
-}
-
 TEST(SeerFit, GivesATypeWithoutRowsAModelOfAllRows) {
   SeerTables tables;
   tables.variants["algo2_64x128"] =
