@@ -5,17 +5,12 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 namespace inline_prof::cli {
 
 std::optional<read::Machine> parse_machine(const std::string& name) {
   if (name.empty()) return std::nullopt;
-  try {
-    return model::choose_machine(name, model::builtin_machines());
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--machine: {}", error.what()));
-  }
+  return asked("--machine: ",
+               [&] { return model::choose_machine(name, model::builtin_machines()); });
 }
 
 std::map<std::string, std::string> parse_settings(const std::vector<std::string>& settings,

@@ -7,11 +7,23 @@
 
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace inline_prof::cli {
+
+// Returns what `call` does.  An std::invalid_argument is what the command line asked wrongly:
+// `prefix` says by which option.
+template <typename Call>
+decltype(auto) asked(const std::string& prefix, Call&& call) {
+  try {
+    return call();
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(prefix + error.what());
+  }
+}
 
 // Returns the machine of --machine, nothing for "".  Throws UsageError, read::InputError.
 [[nodiscard]] std::optional<read::Machine> parse_machine(const std::string& name);

@@ -51,13 +51,11 @@ std::shared_ptr<model::EachModel> each_model(const AnalysisArguments& arguments)
     if (of_models.empty() && arguments.settings.empty()) return nullptr;
     throw UsageError("--params MODEL=FILE and --set need --models published or all");
   }
-  try {
+  return asked("", [&] {
     return std::make_shared<model::EachModel>(
         model::ModelChoices{.params = parse_settings(of_models, "--params"),
                             .settings = parse_settings(arguments.settings, "--set")});
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
-  }
+  });
 }
 
 std::shared_ptr<const model::OwnFamilies> own_families(const std::vector<std::string>& params) {

@@ -30,11 +30,8 @@ void run_convert(const ConvertOptions& options) {
   const auto settings = parse_settings(options.settings);
   std::vector<read::Measurements> parts;
   for (const std::string& file : options.files) {
-    try {
-      parts.push_back(read::convert_measurements(file, options.kind, settings));
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(fmt::format("--set {}", error.what()));
-    }
+    parts.push_back(
+        asked("--set ", [&] { return read::convert_measurements(file, options.kind, settings); }));
     for (const std::string& note : parts.back().notes) {
       std::fprintf(stderr, "%s\n", note.c_str());
     }

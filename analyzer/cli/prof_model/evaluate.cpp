@@ -73,16 +73,6 @@ std::vector<model::Part> grid_row(const std::string& name, const Group& group) {
           original ? percent(original->std_signed) : model::Part()};
 }
 
-// Runs the evaluation that a model brings itself.
-std::optional<model::Judgement> judge_tables(const ChosenModel& chosen,
-                                             const std::vector<read::Table>& tables) {
-  try {
-    return chosen.entry->judge(chosen.options, tables);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("{}: {}", chosen.entry->name, error.what()));
-  }
-}
-
 void judge_usually(const EvaluateOptions& options, const read::Table& table,
                    const ChosenModel& chosen) {
   if (!is_run(table.label())) warn_of_repeated_rows(table);  // a run repeats its operations
@@ -130,7 +120,8 @@ void run_evaluate(const EvaluateOptions& options) {
     tables.push_back(read_measured(options.model, file));
   const ChosenModel chosen = choose_model(options.model, tables.front());
   if (chosen.entry->judge != nullptr) {
-    if (auto judgement = judge_tables(chosen, tables)) {
+    if (auto judgement = asked(fmt::format("{}: ", chosen.entry->name),
+                               [&] { return chosen.entry->judge(chosen.options, tables); })) {
       return write_grid({std::move(judgement->columns), std::move(judgement->rows)},
                         options.output);
     }

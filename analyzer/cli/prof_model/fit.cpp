@@ -35,21 +35,14 @@ struct FitOptions {
   bool force = false;
 };
 
-const fit::FitEntry& find_fit(const std::string& model) {
-  try {
-    return fit::find_fit(model);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--model: {}", error.what()));
-  }
-}
-
 void run_fit(const FitOptions& options) {
   if (options.model == "families") {
     const fit::FitResult result = fit_families_to(options.tables, parse_machine(options.machine));
     std::fputs(result.summary.c_str(), stderr);
     return write_result(options.output, result.file_text, options.force);
   }
-  const fit::FitEntry& entry = find_fit(options.model);
+  const fit::FitEntry& entry =
+      asked("--model: ", [&]() -> const fit::FitEntry& { return fit::find_fit(options.model); });
   if (entry.needs_machine && options.machine.empty()) {
     throw UsageError(fmt::format("the fit of {} needs --machine", options.model));
   }
@@ -71,12 +64,7 @@ void run_fit(const FitOptions& options) {
     if (!is_run(file)) warn_of_repeated_rows(request.tables.back());
     if (request.machine) model::check_same_machine(request.tables.back(), *request.machine);
   }
-  fit::FitResult result;
-  try {
-    result = entry.fit(request);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
-  }
+  const fit::FitResult result = asked("", [&] { return entry.fit(request); });
   std::fputs(result.summary.c_str(), stderr);
   write_result(options.output, result.file_text, options.force);
 }

@@ -135,11 +135,7 @@ void run_list(const ListOptions& options) {
     return write_grid(machines(), options.output);
   }
   if (options.model.empty()) return write_grid(models(), options.output);
-  try {
-    write_grid(columns(model::find_model(options.model)), options.output);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
-  }
+  asked("", [&] { write_grid(columns(model::find_model(options.model)), options.output); });
 }
 
 }  // namespace

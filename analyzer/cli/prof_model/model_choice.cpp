@@ -125,11 +125,7 @@ void declare_model(Command& command, ModelArguments& arguments) {
 
 ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table) {
   ChosenModel chosen;
-  try {
-    chosen.entry = &model::find_model(arguments.model);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--model: {}", error.what()));
-  }
+  chosen.entry = asked("--model: ", [&] { return &model::find_model(arguments.model); });
   check_needs(*chosen.entry, arguments);
 
   model::ModelOptions options;
@@ -140,11 +136,8 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
   options.params = chosen_params(*chosen.entry, arguments, options);
   chosen.constants = parse_settings(arguments.settings);
   take_settings(*chosen.entry, chosen.constants, options);
-  try {
-    chosen.model = chosen.entry->make(options);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("{}: {}", chosen.entry->name, error.what()));
-  }
+  chosen.model =
+      asked(fmt::format("{}: ", chosen.entry->name), [&] { return chosen.entry->make(options); });
   check_columns(chosen);
   chosen.options = std::move(options);
   if (chosen.machine) model::check_same_machine(table, *chosen.machine);
@@ -162,11 +155,8 @@ read::Table read_measured(const ModelArguments& arguments, const std::string& fi
 }
 
 model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table) {
-  try {
-    return {table, chosen.model->inputs(), chosen.constants};
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--set: {}", error.what()));
-  }
+  return asked("--set: ",
+               [&] { return model::RowReader(table, chosen.model->inputs(), chosen.constants); });
 }
 
 void warn_of_repeated_rows(const read::Table& table) {
