@@ -88,6 +88,10 @@ RowPrediction from(const Prediction& found) {
   return prediction;
 }
 
+std::string_view owner_of_params(const ModelEntry& entry) {
+  return entry.shares_params.empty() ? entry.name : entry.shares_params;
+}
+
 // All that an answer depends on.
 std::string key_of(const Operation& operation) {
   std::string key = fmt::format("{}\n{}\n{}\n{}", operation.machine.id, read::op_text(operation.op),
@@ -130,7 +134,8 @@ std::string EachModel::check(const ModelEntry& entry, const std::string& params,
     check_same_machine(read::Table(text, params), machine);
     return {};
   }
-  const std::string fitted_on = read::parse_parameters(text, params, entry.name).machine;
+  const std::string fitted_on =
+      read::parse_parameters(text, params, owner_of_params(entry)).machine;
   if (fitted_on.empty() || fitted_on == machine.id) return {};
   return fmt::format("{} was fitted on {}, not {}", params, fitted_on, machine.id);
 }
@@ -161,7 +166,7 @@ void EachModel::make(Made& made, const ModelEntry& entry, ModelOptions options,
     } else if (is_wanted) {
       made.params = shipped_set_for(entry.name, key, machine);
       if (made.params.empty()) {
-        made.reason = fmt::format("needs --params {}={}", entry.name,
+        made.reason = fmt::format("needs --params {}={}", owner_of_params(entry),
                                   edition == Edition::kPublished
                                       ? "FILE: " + std::string(entry.params_meaning)
                                       : "FILE: none is shipped for this machine");

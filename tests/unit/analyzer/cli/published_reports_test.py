@@ -106,6 +106,9 @@ class Fits(unittest.TestCase):
         self.assertEqual(json.loads(fitted.read_text())["machine"], "titan-xp")
         for row in rows_of("conv", report(CONV, "--params", f"seer={fitted}")):
             self.assertLess(abs(row["predicted_us"] / row["corrected_us"] - 1), 0.05, row)
+        picks = [each for each in report(CONV, "--params", f"seer={fitted}", models="all")["models"]
+                 if each["model"] == "seer_pick published"]
+        self.assertEqual([each["predicted"] for each in picks], [2])
 
     def test_a_run_alone_does_not_say_what_only_counters_tell(self):
         done = run(PROF_MODEL, "fit", "--model", "seer", "--machine", "titan-xp", ALLREDUCE)
