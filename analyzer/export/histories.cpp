@@ -2,7 +2,6 @@
 #include "base/median.hpp"
 #include "export/formats.hpp"
 #include "export/values.hpp"
-#include "read/reading_columns.hpp"
 #include "report/history_report.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ Json series_json(const join::Series& series) {
 Json readings_json(const join::WatchedRun& run,
                    const std::vector<watch::MachineReading>& readings) {
   Json json = Json::object();
-  for (const read::ReadingColumn& facts : read::kReadingColumns) {
+  for (const watch::MachineColumn& facts : watch::kMachineColumns) {
     Json values = Json::array();
     bool is_known = false;
     auto reading = readings.begin();
@@ -45,7 +44,7 @@ Json readings_json(const join::WatchedRun& run,
       is_known = is_known || !std::isnan(newest);
       values.push_back(number(newest));
     }
-    if (is_known) json[std::string(facts.key)] = std::move(values);
+    if (is_known) json[facts.key] = std::move(values);
   }
   return json;
 }
@@ -162,11 +161,10 @@ std::string history_perfetto(const join::WatchedRun& run) {
     add("iteration_us", i + 1, rank.iteration_us);
     add("own_us", i + 1, rank.own_us);
     for (const watch::MachineReading& reading : rank.machine) {
-      for (const read::ReadingColumn& facts : read::kReadingColumns) {
+      for (const watch::MachineColumn& facts : watch::kMachineColumns) {
         const double value = reading.*facts.value;
         if (!std::isnan(value))
-          events.push_back(
-              counter_json(std::string(facts.key), i + 1, time_us(reading.time_s), value));
+          events.push_back(counter_json(facts.key, i + 1, time_us(reading.time_s), value));
       }
     }
   }

@@ -16,10 +16,11 @@ namespace inline_prof::report {
 namespace {
 
 std::string layer_words(const join::RunChange& change) {
-  if (change.is_iteration) return "the iteration";
+  if (change.is_iteration && change.layers.empty()) return "the iteration";
   if (change.is_everything) return "all kernels";
   if (change.layers.empty()) return "kernels";
-  const std::string first = "layer " + printable(change.layers.front().str());
+  const std::string first = fmt::format("{} {}", change.is_iteration ? "collectives of" : "layer",
+                                        printable(change.layers.front().str()));
   if (change.layers.size() == 1) return first;
   return fmt::format("{} and {} more", first, change.layers.size() - 1);
 }
@@ -63,7 +64,9 @@ std::string change_words(const join::WatchedRun& run, const join::RunChange& cha
       upper, join::minute_words(change.began_s), grouped(change.began_iteration));
   if (!change.reason.empty()) text += ": " + printable(change.reason);
   if (change.is_iteration && change.reason.empty())
-    text += ": no kernel of its own did, so look at the host, the input or the network";
+    text += change.layers.empty()
+                ? ": no kernel of its own did, so look at the host, the input or the network"
+                : ": they wait for other ranks";
   if (!change.waiting.empty())
     text += fmt::format("; {} other rank{} for it", change.waiting.size(),
                         change.waiting.size() == 1 ? " waits" : "s wait");

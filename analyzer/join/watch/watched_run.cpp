@@ -109,9 +109,26 @@ struct Cluster {
 
   [[nodiscard]] bool is_slower() const { return changes.front()->ratio > 1; }
   // Waiting follows what changed elsewhere.
+  [[nodiscard]] bool waits(const SeriesChange& change) const {
+    if (change.is_iteration || change.is_collective) return true;
+    if (!change.event.empty()) return false;
+    // A layer waits if its collectives changed alone.
+    bool has_collective = false;
+    for (const SeriesChange* other : changes) {
+      if (other->event.empty() || other->layer != change.layer) continue;
+      if (!other->is_collective) return false;
+      has_collective = true;
+    }
+    return has_collective;
+  }
   [[nodiscard]] bool is_waiting() const {
-    return std::ranges::all_of(
-        changes, [](const auto* change) { return change->is_iteration || change->is_collective; });
+    return std::ranges::all_of(changes, [&](const auto* change) { return waits(*change); });
+  }
+  // True for an event whose layer is told, too.
+  [[nodiscard]] bool is_part(const SeriesChange& change) const {
+    return !change.event.empty() && std::ranges::any_of(changes, [&](const auto* other) {
+      return other->event.empty() && !other->is_iteration && other->layer == change.layer;
+    });
   }
 };
 
@@ -175,9 +192,9 @@ RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
   for (const SeriesChange* one : cluster.changes) {
     if (change.reason.empty()) change.reason = one->reason;
     // The iteration holds all others, and collectives wait.
-    if (change.is_iteration ? has_iteration && !one->is_iteration
-                            : one->is_iteration || one->is_collective)
-      continue;
+    const bool is_left_out =
+        change.is_iteration ? has_iteration && !one->is_iteration : cluster.waits(*one);
+    if (is_left_out || cluster.is_part(*one)) continue;
     change.before_us += one->before_us;
     change.after_us += one->before_us * one->ratio;
     lower_us += one->before_us * one->ratio_ci95.lower;

@@ -6,7 +6,6 @@
 #include "read/op_reader.hpp"
 #include "read/profile.hpp"
 #include "read/profile_format.hpp"
-#include "read/reading_columns.hpp"
 
 #include <fmt/format.h>
 
@@ -359,17 +358,17 @@ void read_object(const Node& node, std::vector<watch::Bin>& bins) {
   }
 }
 
-// Readings as the file has them: columns, one entry a reading, in the order of kReadingColumns.
+// Readings as the file has them: columns, one entry a reading, in the order of kMachineColumns.
 struct ReadingColumns {
   std::int64_t device_id = 0;
   std::vector<double> time_s;
-  std::array<std::vector<double>, kReadingColumns.size()> values;
+  std::array<std::vector<double>, watch::kMachineColumns.size()> values;
 };
 
 // The row of a table of members for column `number`.
 template <const auto& field, std::size_t number, typename Node>
 constexpr Member<Node, ReadingColumns> reading_row() {
-  static_assert(field.key == kReadingColumns[number].key);
+  static_assert(field.key == watch::kMachineColumns[number].key);
   return {field.key, [](Node& node, ReadingColumns& target) {
             using Value = typename std::decay_t<decltype(field)>::Type;
             read_value<Value>(node, target.values[number]);
@@ -399,7 +398,7 @@ void read_object(const Node& node, DeviceReadings& device) {
     device.readings.emplace_back().time_s = time_s;
   for (std::size_t i = 0; i < columns.values.size(); ++i) {
     const std::vector<double>& values = columns.values[i];
-    const ReadingColumn& column = kReadingColumns[i];
+    const watch::MachineColumn& column = watch::kMachineColumns[i];
     if (!values.empty())  // a reading that the driver does not have
       check_length(node, column.key, values.size(), fields::kTimeS.key, columns.time_s.size());
     for (std::size_t k = 0; k < values.size(); ++k)

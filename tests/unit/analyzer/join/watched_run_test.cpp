@@ -207,6 +207,23 @@ TEST(WatchedRun, AChangeOfALayerOnAllRanksIsOne) {
   EXPECT_THAT(run.recurrences[0].evidence.front(), HasSubstr("mlp"));
 }
 
+TEST(WatchedRun, ALayerHoldsItsEvents) {
+  read::FoundChange of_layer = told(0, 4.0, 1.3, "");
+  of_layer.of = "layer";
+  of_layer.event.reset();
+  of_layer.layer = "mlp";
+  of_layer.before_us = 600;
+  read::Profile profile = watched_profile(0, 12, as_ever);
+  profile.watched->changes = {told(0, 4.0, 1.4, ""), of_layer};
+  const WatchedRun run = watched_run({file_of(profile)});
+  ASSERT_THAT(run.changes, SizeIs(1));
+  EXPECT_NEAR(run.changes[0].before_us, 600, 1e-9);
+  EXPECT_NEAR(run.changes[0].ratio, 1.3, 1e-9);
+  // A layer whose collective alone is slower waits for somebody else.
+  profile.watched->changes = {told(2, 4.0, 1.4, ""), of_layer};
+  EXPECT_TRUE(watched_run({file_of(profile)}).changes.at(0).is_iteration);
+}
+
 TEST(WatchedRun, TheBestKnownTimeCounts) {
   // The analyzer finds the change of the other rank at the edge of a bin, hours off.
   SeriesChange coarse;
