@@ -290,6 +290,7 @@ TEST(Recurrences, ASlowGpuIsHardwareWithItsReadings) {
   EXPECT_THAT(found.evidence,
               ElementsAre("SM clock 1410 MHz, its peers 1980", "power cap in 100 % of the readings",
                           "3 more ECC errors",
+                          HasSubstr("at 2026-11-24 16:00: SM clock 1980 -> 1410 MHz: power cap"),
                           "the iteration does not show it: its peers wait in collectives"));
 }
 
