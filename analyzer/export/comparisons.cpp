@@ -123,7 +123,8 @@ std::string ranks_json(const join::RankComparison& comparison) {
                               {"sends_us", times.sends_us},
                               {"receives_us", times.receives_us},
                               {"exchanges_us", times.exchanges_us},
-                              {"predicted_us", or_null(times.predicted_us)}});
+                              {"predicted_us", or_null(times.predicted_us)},
+                              {"unmeasured_part", times.unmeasured_part}});
   }
   json["patterns"] = Json::array();
   for (const join::RankPattern& pattern : comparison.patterns)

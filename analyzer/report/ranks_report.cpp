@@ -68,18 +68,23 @@ std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
 // Says what a stage does in an iteration.  Its bubble is the time without any of its own work.
 std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
   constexpr std::size_t most_ranks = 8;
-  const std::size_t shown = std::min(most_ranks, stage.ranks.size());
+  constexpr double most_unmeasured = 0.02;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(most_ranks, stage.ranks.size()));
   const join::StageTimes& times = stage.times;
-  const double links_us = times.sends_us + times.receives_us + times.exchanges_us;
-  std::string lines = fmt::format(
-      "  stage {}: rank {}{}\n    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, "
-      "receives {:.1f} us, both at once {:.1f} us\n",
-      number,
-      fmt::join(stage.ranks.begin(), stage.ranks.begin() + static_cast<std::ptrdiff_t>(shown),
-                ", "),
-      shown < stage.ranks.size() ? fmt::format(" and {} more", stage.ranks.size() - shown) : "",
-      times.computing_us, times.collectives_us, times.sends_us, times.receives_us,
-      times.exchanges_us);
+  std::string lines = fmt::format("  stage {}: rank {}{}\n", number,
+                                  fmt::join(stage.ranks.begin(), stage.ranks.begin() + shown, ", "),
+                                  stage.ranks.size() > most_ranks
+                                      ? fmt::format(" and {} more", stage.ranks.size() - most_ranks)
+                                      : "");
+  if (times.unmeasured_part > most_unmeasured) {
+    return lines + fmt::format("    not known: {:.0f} % of its events have no sample\n",
+                               100 * times.unmeasured_part);
+  }
+  fmt::format_to(std::back_inserter(lines),
+                 "    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, receives {:.1f} "
+                 "us, both at once {:.1f} us\n",
+                 times.computing_us, times.collectives_us, times.sends_us, times.receives_us,
+                 times.exchanges_us);
   if (times.iteration_us) {
     const double bubble_us =
         std::max(0.0, *times.iteration_us - times.computing_us - times.collectives_us);
@@ -88,6 +93,7 @@ std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
         "    bubble {:.1f} us, {:.1f} % of {:.1f} us: waiting for other stages, or idle\n",
         bubble_us, 100 * bubble_us / *times.iteration_us, *times.iteration_us);
   }
+  const double links_us = times.sends_us + times.receives_us + times.exchanges_us;
   if (times.predicted_us && links_us > *times.predicted_us) {
     fmt::format_to(std::back_inserter(lines),
                    "    {:.1f} us of its sends and receives are waiting: the transfers are "
@@ -106,8 +112,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   std::string out =
       comparison.stages.empty()
           ? fmt::format("{} devices, {} events each; raw times{}\n", comparison.devices,
-                        comparison.events,
-                        comparison.watched ? ", the newest of each event" : "")
+                        comparison.events, comparison.watched ? ", the newest of each event" : "")
           : fmt::format(
                 "{} devices in {} stages of a pipeline, each compared with those of its "
                 "stage; raw times\n",

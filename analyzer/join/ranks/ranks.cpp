@@ -94,9 +94,14 @@ StageTimes stage_times_of(const read::Profile& profile, const PredictOperation& 
   times.iteration_us = file.run.iteration.us;
   double predicted_us = 0.0;
   bool are_all_predicted = true;
+  double events = 0;
+  double unmeasured = 0;
   for (std::size_t i = 0; i < file.rows.size(); ++i) {
     const Row& row = file.rows[i];
-    if (row.parent || !row.corrected_us) continue;
+    if (row.parent) continue;
+    events += 1;
+    unmeasured += row.corrected_us ? 0 : 1;
+    if (!row.corrected_us) continue;
     const double us = *row.corrected_us * static_cast<double>(row.calls);
     const read::Event& event = profile.events[i];
     if (!is_collective(event)) {
@@ -114,6 +119,7 @@ StageTimes stage_times_of(const read::Profile& profile, const PredictOperation& 
     }
   }
   if (are_all_predicted) times.predicted_us = predicted_us;
+  if (events > 0) times.unmeasured_part = unmeasured / events;
   return times;
 }
 
@@ -128,7 +134,7 @@ StageTimes median_of(const std::vector<RankSummary>& ranks) {
   };
   for (const auto member :
        {&StageTimes::computing_us, &StageTimes::collectives_us, &StageTimes::sends_us,
-        &StageTimes::receives_us, &StageTimes::exchanges_us})
+        &StageTimes::receives_us, &StageTimes::exchanges_us, &StageTimes::unmeasured_part})
     result.*member = of(member);
   for (const auto member : {&StageTimes::iteration_us, &StageTimes::predicted_us}) {
     std::vector<double> values;

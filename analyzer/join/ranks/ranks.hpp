@@ -58,6 +58,7 @@ struct StageTimes {
   double receives_us = 0.0;
   double exchanges_us = 0.0;           // sends and receives at once
   std::optional<double> predicted_us;  // of all three, if a model knows each of them
+  double unmeasured_part = 0.0;        // of the events: none of their time is above
 };
 
 // The part of one file that is kept: a number for each event, so that a hundred thousand ranks fit

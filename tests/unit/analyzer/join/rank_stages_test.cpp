@@ -51,6 +51,7 @@ TEST(RankStages, AreToldByTheCommunicatorsOfSends) {
   EXPECT_EQ(first.receives_us, 0);
   EXPECT_NEAR(first.predicted_us.value(), 10, 1e-9);
   EXPECT_NEAR(comparison.stages[1].times.receives_us, 60, 1e-9);
+  EXPECT_EQ(first.unmeasured_part, 0);
   EXPECT_TRUE(comparison.warnings.empty());
   EXPECT_TRUE(comparison.unsplit.empty()) << "a send is no collective";
 }
@@ -60,6 +61,17 @@ TEST(RankStages, ARankOfAStageThatRunsSomethingElseIsRefused) {
       stage_rank(0, "embedding", "send", "0xa"), stage_rank(1, "other", "send", "0xb"),
       stage_rank(2, "head", "recv", "0xa"), stage_rank(3, "head", "recv", "0xb")};
   EXPECT_THROW(static_cast<void>(compare_ranks(ranks, {})), std::invalid_argument);
+}
+
+TEST(RankStages, SayHowMuchOfThemHasNoSample) {
+  read::Profile profile =
+      test::profile_of({EventBuilder("kernel", 0, 1).samples_us({100}), EventBuilder("other", 2, 3),
+                        EventBuilder("send", 4, 5).op(sent("send", "0xa"))},
+                       200);
+  const RankSummary rank =
+      summarise_rank(profile, [](const read::Op&, const read::Device*) { return 10.0; });
+  ASSERT_TRUE(rank.stage);
+  EXPECT_NEAR(rank.stage->unmeasured_part, 2.0 / 3, 1e-9);
 }
 
 // As in attention whose keys go around a ring.
