@@ -253,6 +253,7 @@ record::WriteFacts Session::write_facts() {
 
 // Called every 10 ms on the writer's thread.
 bool Session::tick() {
+  watching.plan_new_phase();
   if (graph_kernels.tick()) return true;
   const std::lock_guard lock(mutex);
   if (state() != RunState::kWithoutIterations) return false;

@@ -168,6 +168,17 @@ void Watching::begin() {
   next_work_.store(next_comparison(session_.iteration()));
   has_begun_.store(true);
   is_on_.store(true, std::memory_order_release);
+  session_.writer->nudge();  // a phase may be over within a second
+}
+
+void Watching::plan_new_phase() {
+  if (!is_on()) return;
+  {
+    const std::lock_guard lock(session_.mutex);
+    if (generation_ == choices_.generation) return;
+  }
+  choose_weights();
+  plan_ahead();
 }
 
 void Watching::stop() noexcept {

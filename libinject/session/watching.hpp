@@ -75,6 +75,8 @@ class Watching {
   [[nodiscard]] bool waits_for_iteration() noexcept;
   // Reads what has finished, keeps it, and chooses for the next iterations.
   void every_second();
+  // Chooses for the first iterations of a phase that begins.
+  void plan_new_phase();
   // Brings the record up to date, without a word to the driver: before the file is written.
   void update_record();
 

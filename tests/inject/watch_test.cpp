@@ -182,7 +182,7 @@ TEST(AWatchedRun, MeasuresTheSameOnTwoRanks) {
 TEST_P(WatchedRun, FollowsPhases) {
   const ProfiledRun run(
       "host_phases",
-      watched(program({"--times=4", "train:40:700:pause=1000", "eval:30:700:pause=1000"})));
+      watched(program({"--times=3", "train:40:1500:pause=1000", "eval:30:1500:pause=1000"})));
   const json& profile = run.profile;
   ASSERT_EQ(profile["phases"].size(), 2U) << run.output;
   EXPECT_GE(profile["phases"][0]["stretches"].size(), 3U);
