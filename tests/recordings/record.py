@@ -22,6 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
 REAL = "real_programs/programs/"
 LOOPS = "recordings/loops.py"
+LOOPS_OF_FRAMEWORKS = "recordings/frameworks.py"
 
 # Name: file, arguments, steps.
 TABLE = {
@@ -109,8 +110,59 @@ TABLE = {
     "none_loading": (LOOPS, "none_loading --size 32", 1),
     "none_layers": (LOOPS, "none_layers --size 48", 1),
 }
-RANKS = {"fsdp2": 2}  # of which the first is recorded; elsewhere one
+# Name: loop, size, ranks, the one that is recorded, steps, bytes of the largest number that is read as 0.
+FRAMEWORKS = {
+    "accelerate_accumulated_4": ("accelerate_accumulated", 4, 2, 0, 60, 0),
+    "accelerate_accumulated_16": ("accelerate_accumulated", 16, 2, 0, 45, 0),
+    "accelerate_evaluated_1": ("accelerate_evaluated", 1, 1, 0, 60, 0),
+    "accelerate_evaluated_4": ("accelerate_evaluated", 4, 2, 0, 60, 0),
+    "accelerate_evaluated_8": ("accelerate_evaluated", 8, 2, 0, 60, 0),
+    "accelerate_evaluated_alone_4": ("accelerate_evaluated", 4, 1, 0, 60, 4),
+    "accelerate_evaluated_often_2": ("accelerate_evaluated_often", 2, 2, 0, 60, 0),
+    "accelerate_read_1": ("accelerate_read", 1, 1, 0, 60, 0),
+    "accelerate_read_8": ("accelerate_read", 8, 1, 0, 60, 4),
+    "deepspeed_zero1_2": ("deepspeed_zero1", 2, 2, 0, 60, 4),
+    "deepspeed_zero1_8": ("deepspeed_zero1", 8, 2, 0, 60, 4),
+    "deepspeed_zero2_1": ("deepspeed_zero2", 1, 2, 0, 60, 4),
+    "deepspeed_zero2_4": ("deepspeed_zero2", 4, 2, 0, 60, 4),
+    "deepspeed_zero3_2": ("deepspeed_zero3", 2, 2, 0, 60, 4),
+    "deepspeed_zero3_8": ("deepspeed_zero3", 8, 2, 0, 45, 4),
+    "megatron_data_1": ("megatron_data", 1, 2, 0, 60, 4),
+    "megatron_data_4": ("megatron_data", 4, 2, 0, 60, 4),
+    "megatron_data_sharded_2": ("megatron_data_sharded", 2, 2, 0, 60, 4),
+    "megatron_evaluated_8_first": ("megatron_pipeline_evaluated", 8, 2, 0, 45, 4),
+    "megatron_pipeline_4_first": ("megatron_pipeline", 4, 2, 0, 60, 4),
+    "megatron_pipeline_4_last": ("megatron_pipeline", 4, 2, 1, 60, 4),
+    "megatron_pipeline_8_last": ("megatron_pipeline", 8, 2, 1, 45, 4),
+    "megatron_pipeline_16_first": ("megatron_pipeline", 16, 2, 0, 40, 4),
+    "megatron_pipeline_evaluated": ("megatron_pipeline_evaluated", 4, 2, 1, 60, 4),
+    "megatron_sharded_8": ("megatron_data_sharded", 8, 2, 0, 45, 4),
+    "megatron_tensor_2": ("megatron_tensor", 2, 2, 0, 60, 4),
+    "megatron_tensor_8": ("megatron_tensor", 8, 2, 1, 45, 4),
+    "replicated_1": ("replicated", 1, 2, 0, 60, 4),
+    "replicated_2": ("replicated", 2, 2, 0, 60, 4),
+    "replicated_4": ("replicated", 4, 2, 0, 60, 4),
+    "replicated_16": ("replicated", 16, 2, 0, 60, 4),
+    "sharded_accumulated_4": ("sharded_accumulated", 4, 2, 0, 60, 4),
+    "sharded_accumulated_16": ("sharded_accumulated", 16, 2, 0, 45, 4),
+    "sharded_evaluated_6": ("sharded_evaluated", 6, 2, 0, 60, 4),
+    "sharded_evaluated_20": ("sharded_evaluated", 20, 2, 0, 80, 4),
+    "titan_sharded": ("titan_sharded", 1, 2, 0, 60, 4),
+    "titan_sharded_accumulated_4": ("titan_sharded_accumulated", 4, 2, 0, 45, 4),
+    "titan_sharded_last": ("titan_sharded", 1, 2, 1, 60, 4),
+    "titan_sharded_unlogged_10": ("titan_sharded_unlogged", 10, 2, 0, 60, 4),
+    "titan_tensor": ("titan_tensor", 1, 2, 0, 60, 4),
+}
+LARGEST_ZERO = 16
 LONGEST_NAME = 64  # of a kernel; more tells them apart no better
+
+
+def is_for_judging(name):
+    """A third, by FNV-1a."""
+    value = 2166136261
+    for byte in name.encode():
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return (value >> 16) % 3 == 0
 
 
 def environment(options, folder):
@@ -128,20 +180,19 @@ def environment(options, folder):
             "TRITON_CACHE_DIR": str(cache / "triton")}
 
 
-def run(argv, surroundings, ranks):
-    """The first rank is recorded."""
+def run(argv, surroundings, ranks, recorded):
+    """All ranks read zeros, one is recorded."""
     if ranks > 1:
         surroundings.update(SIMGPU_DEVICES=str(ranks), MASTER_ADDR="localhost", MASTER_PORT="29571", WORLD_SIZE=str(ranks))
-        surroundings.update(RANK="0", LOCAL_RANK="0")
-    others = {name: value for name, value in surroundings.items() if name != "LD_PRELOAD"}
-    started = [subprocess.Popen(argv, env={**others, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for rank in range(1, ranks)]
-    try:
-        return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False)
-    finally:
-        for process in started:
-            process.wait()
+    others = {name: value for name, value in surroundings.items() if name != "LAUNCH_RECORDER_OUT"}
+    started = {rank: subprocess.Popen(argv, env={**(surroundings if rank == recorded else others), "RANK": str(rank),
+                                                 "LOCAL_RANK": str(rank)},
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE if rank == recorded
+                                      else subprocess.DEVNULL, text=True) for rank in range(ranks)}
+    errors = started[recorded].communicate()[1]
+    for process in started.values():
+        process.wait()
+    return started[recorded].returncode, errors
 
 
 def shortened(calls):
@@ -201,21 +252,28 @@ def main():
     parser.add_argument("name", nargs="*", default=["*"])
     options = parser.parse_args()
     failed = 0
-    for name, (file, arguments, steps) in TABLE.items():
+    table = {name: ("", file, arguments, 2 if name == "fsdp2" else 1, 0, steps, LARGEST_ZERO)
+             for name, (file, arguments, steps) in TABLE.items()}
+    table.update({name: ("frameworks" + ("_judged" if is_for_judging(name) else ""), LOOPS_OF_FRAMEWORKS, f"{loop} --size {size}",
+                         ranks, recorded, steps, largest)
+                  for name, (loop, size, ranks, recorded, steps, largest) in FRAMEWORKS.items()})
+    for name, (kept_in, file, arguments, ranks, recorded, steps, largest) in table.items():
         if not any(fnmatch.fnmatch(name, pattern) for pattern in options.name):
             continue
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             argv = [options.python, str(TESTS / file), *arguments.split(), "--steps", str(steps)]
-            done = run(argv, environment(options, folder), RANKS.get(name, 1))
+            status, errors = run(argv, {**environment(options, folder), "LAUNCH_RECORDER_LARGEST_ZERO": str(largest)}, ranks,
+                                 recorded)
             lines = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
-        if done.returncode != 0 or not lines:
+        if status != 0 or not lines:
             failed += 1
-            print(f"FAILED  {name}: exit status {done.returncode}, {len(lines)} calls: "
-                  f"{(done.stderr.strip().splitlines() or ['nothing'])[-1]}", flush=True)
+            print(f"FAILED  {name}: exit status {status}, {len(lines)} calls: "
+                  f"{(errors.strip().splitlines() or ['nothing'])[-1]}", flush=True)
             continue
-        text, calls = encoded(f"{pathlib.Path(file).name} {arguments}".strip(), steps, lines)
-        (options.out / f"{name}.txt").write_text(text)
+        rank = f", rank {recorded} of {ranks}" if ranks > 1 else ""
+        text, calls = encoded(f"{pathlib.Path(file).name} {arguments}".strip() + rank, steps, lines)
+        (options.out / kept_in / f"{name}.txt").write_text(text)
         launches = sum(call[0] in "kg" for call in calls)
         print(f"{name:28} {launches:7} launches {calls.count('|'):5} steps {len(text):7} bytes", flush=True)
     return 1 if failed else 0

@@ -12,6 +12,8 @@
 #include <cuda.h>
 #pragma GCC visibility pop
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -77,6 +79,12 @@ class Recording {
   void called(char kind) {
     const std::lock_guard lock(mutex_);
     add(std::string(1, kind));
+  }
+
+  // A reduction of so many bytes, by their logarithm to base 2.
+  void reduced(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    add("r" + std::to_string(std::bit_width(bytes)));
   }
 
  private:
@@ -159,40 +167,23 @@ bool is_on_device(CUdeviceptr address) {
          type == CU_MEMORYTYPE_DEVICE;
 }
 
+// Sizes of the objects that ranks send each other are numbers of 8 bytes, losses of 4.
+std::size_t largest_number() {
+  constexpr std::size_t usual = 16;
+  static const char* const given = std::getenv("LAUNCH_RECORDER_LARGEST_ZERO");
+  return given == nullptr ? usual : std::strtoul(given, nullptr, 10);
+}
+
 // Kernels compute nothing, so what a program reads is whatever the memory held before.  A program
-// that branches on a value is to go the same way each time: it reads 0.
-std::mutex numbers_mutex;
-std::vector<std::pair<void*, std::size_t>> numbers;  // on the host, on their way
-
-void read_from_device(char kind, void* to, std::size_t bytes) {
+// that branches on a number is to go the same way each time: it reads 0.
+void read_from_device(char kind, CUdeviceptr from, std::size_t bytes, CUstream stream = nullptr) {
   called(kind);
-  constexpr std::size_t largest_number = 16;
-  if (bytes > largest_number) return;
-  const std::lock_guard lock(numbers_mutex);
-  numbers.emplace_back(to, bytes);
+  if (bytes <= largest_number() && !is_captured(stream))
+    DRIVER(cuMemsetD8Async)(from, 0, bytes, stream);
 }
 
-// A call that waits: what was on its way is there when it returns.
-struct Wait {
-  explicit Wait(char kind) {
-    if (kind != 'D') called(kind);
-  }
-  Wait(const Wait&) = delete;
-  Wait& operator=(const Wait&) = delete;
-  ~Wait() {
-    const std::lock_guard lock(numbers_mutex);
-    for (const auto& [to, bytes] : numbers)
-      std::memset(to, 0, bytes);
-    numbers.clear();
-  }
-};
-
-void* host_pointer(CUdeviceptr address) {
-  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): the driver's word
-}
-
-void copied(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  if (!is_on_device(to)) return read_from_device('d', host_pointer(to), bytes);
+void copied(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream = nullptr) {
+  if (!is_on_device(to)) return read_from_device('d', from, bytes, stream);
   if (!is_on_device(from)) called('h');
 }
 
@@ -222,14 +213,12 @@ RECORDED(cuLaunchKernelEx, cuLaunchKernelEx_ptsz,
          (config, f, parameters, extra), kernel_launched(f, config->hStream))
 RECORDED(cuGraphLaunch, cuGraphLaunch_ptsz, (CUgraphExec graph, CUstream stream), (graph, stream),
          if (!is_captured(stream)) Recording::instance().launched('g', graph, stream))
-RECORDED(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream),
-         const Wait wait('s'))
+RECORDED(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream), called('s'))
 RECORDED(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, (void* to, CUdeviceptr from, size_t bytes),
-         (to, from, bytes), const Wait wait('D');
-         read_from_device('D', to, bytes))
+         (to, from, bytes), read_from_device('D', from, bytes))
 RECORDED(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz,
          (void* to, CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream),
-         read_from_device('d', to, bytes))
+         read_from_device('d', from, bytes, stream))
 RECORDED(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t bytes),
          (to, from, bytes), called('h'))
 RECORDED(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz,
@@ -239,7 +228,7 @@ RECORDED(cuMemcpy, cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t byte
          (to, from, bytes), copied(to, from, bytes))
 RECORDED(cuMemcpyAsync, cuMemcpyAsync_ptsz,
          (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
-         (to, from, bytes, stream), copied(to, from, bytes))
+         (to, from, bytes, stream), copied(to, from, bytes, stream))
 RECORDED(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr * at, size_t bytes, CUstream stream),
          (at, bytes, stream), called('a'))
 
@@ -249,12 +238,12 @@ extern "C" CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* at, size_t bytes) {
 }
 
 extern "C" CUresult CUDAAPI cuEventSynchronize(CUevent event) {
-  const Wait wait('e');
+  called('e');
   return DRIVER(cuEventSynchronize)(event);
 }
 
 extern "C" CUresult CUDAAPI cuCtxSynchronize() {
-  const Wait wait('c');
+  called('c');
   return DRIVER(cuCtxSynchronize)();
 }
 
@@ -368,4 +357,37 @@ extern "C" [[gnu::visibility("default")]] void* dlsym(void* handle, const char* 
     return reinterpret_cast<void*>(&cuGetProcAddress_v2);
   void* const our = ours(name);
   return our != nullptr && found == driver_function(name) ? our : found;
+}
+
+// NCCL's collectives that reduce. Their types are NCCL's own; no header of it is needed for these.
+namespace {
+
+std::size_t bytes_of(std::size_t count, int type) {
+  constexpr std::array<std::size_t, 10> sizes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  const auto place = static_cast<std::size_t>(type);
+  return count * (place < sizes.size() ? sizes[place] : 1);
+}
+
+template <typename... Parameters>
+int reduced(const char* name, std::size_t bytes, Parameters... parameters) {
+  Recording::instance().reduced(bytes);
+  static void* const nccl = dlopen("libnccl.so.2", RTLD_LAZY);
+  using Function = int (*)(Parameters...);
+  return reinterpret_cast<Function>(real_dlsym()(nccl, name))(parameters...);
+}
+
+}  // namespace
+
+extern "C" {
+[[gnu::visibility("default")]] int ncclAllReduce(const void* send, void* receive, size_t count,
+                                                 int type, int op, void* comm, CUstream stream) {
+  return reduced("ncclAllReduce", bytes_of(count, type), send, receive, count, type, op, comm,
+                 stream);
+}
+[[gnu::visibility("default")]] int ncclReduceScatter(const void* send, void* receive, size_t count,
+                                                     int type, int op, void* comm,
+                                                     CUstream stream) {
+  return reduced("ncclReduceScatter", bytes_of(count, type), send, receive, count, type, op, comm,
+                 stream);
+}
 }

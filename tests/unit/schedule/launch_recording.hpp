@@ -2,6 +2,7 @@
 #pragma once
 
 #include "real_structures.hpp"
+#include "schedule/optimizer_kernels.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +18,8 @@
 namespace inline_prof::schedule::test {
 
 struct RecordedCall {
-  char kind = 0;             // 'k', 'g', '@', '%' with a number, else one of "|sechdDa"
-  std::uint32_t number = 0;  // of the kernel, the graph, the stream, the thread
+  char kind = 0;             // 'k', 'g', '@', '%', 'r' with a number, else one of "|sechdDa"
+  std::uint32_t number = 0;  // of the kernel, the graph, the stream, the thread; of 'r' the size
 
   bool operator==(const RecordedCall&) const = default;
 };
@@ -98,11 +99,12 @@ inline Sequence sequence_of(const Recording& recording) {
     if (call.kind == '%') thread = call.number;
     if (call.kind == '|') begins = true;
     if (std::string_view("sechdD").find(call.kind) != std::string_view::npos) result.wait();
+    if (call.kind == 'r') result.reduce((std::size_t{1} << call.number) - 1);
     if (stream != busiest || (call.kind != 'k' && call.kind != 'g')) continue;
     if (std::exchange(begins, false)) result.begin_iteration();
     if (std::exchange(of_last_launch, thread) != thread) result.turn();
     if (call.kind == 'k') {
-      result.launch(call.number);
+      result.launch(call.number, 1, updates_parameters(recording.kernels.at(call.number)));
     } else {
       result.launch(static_cast<std::uint32_t>(recording.kernels.size()) + call.number,
                     std::max(recording.graphs[call.number], 1U));
