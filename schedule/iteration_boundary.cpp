@@ -2,35 +2,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace inline_prof::schedule {
 namespace {
 
-// The first iterations may launch more or fewer than later ones: a run's segments differ by less.
-constexpr double kDifferentSegment = 0.25;  // of the cycle's launches are missing or too many
-
-// Counts the launches of the cycle that a segment has too few or too many of; others are ignored.
-std::size_t deviation(Launches segment, const Cycle& cycle) {
-  std::vector<int> counts(cycle.varies.size());
-  for (const std::uint32_t kernel : cycle.steady)
-    ++counts[kernel];
-  std::vector<bool> is_steady(cycle.varies.size());
-  for (const std::uint32_t kernel : cycle.steady)
-    is_steady[kernel] = true;
-  for (const std::uint32_t kernel : segment)
-    --counts[kernel];
-  std::size_t sum = 0;
-  for (std::size_t kernel = 0; kernel < counts.size(); ++kernel) {
-    if (is_steady[kernel]) sum += static_cast<std::size_t>(std::abs(counts[kernel]));
-  }
-  return sum;
-}
-
 // Follows the cycle backwards from an anchor, round and round, through launches that may have some
-// more or some fewer than it.  The boundary is where the score was best: a launch that fits counts
-// one (a graph as many as it has kernels), a gap more than the short matches that chance gives in
-// what is no part of the cycle, and a launch that is missing one more.
+// more or some fewer than it.  The boundary is where the score was best: launches of one kernel in
+// a row that fit count one (a graph as many as it has kernels), a gap more than the short matches
+// that chance gives in what is no part of the cycle, and a launch that is missing one more.
 class Alignment {
  public:
   Alignment(const LaunchLog& log, Launches before, const Cycle& cycle)
@@ -54,7 +35,7 @@ class Alignment {
       if (cycle_.varies[launch(0)]) {
         ++at_.launches;
       } else if (launch(0) == steady(0)) {
-        score_ += log_.weight(launch(0));
+        if (log_.weight(launch(0)) != 1 || steady(0) != steady(1)) score_ += log_.weight(launch(0));
         ++at_.launches;
         ++at_.steady;
         if (score_ > best_score) {
@@ -122,24 +103,52 @@ class Alignment {
   int gaps_ = 0;
 };
 
+// Places in the cycle, round and round.
+class Round {
+ public:
+  explicit Round(std::size_t size) : size_(size) {}
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t distance(std::size_t from, std::size_t to) const {
+    return (to + size_ - from) % size_;
+  }
+  [[nodiscard]] std::size_t behind(std::size_t place, std::size_t by) const {
+    return (place + by) % size_;
+  }
+
+ private:
+  std::size_t size_;
+};
+
+// Returns the launches, those of graphs included, from a place of the cycle on.
+std::size_t weight_between(const LaunchLog& log, const Cycle& cycle, std::size_t from,
+                           std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    sum += log.weight(cycle.steady[(from + i) % cycle.steady.size()]);
+  return sum;
+}
+
 // The most that may come before the first whole iteration: a share of the launches between two
 // waits.
 constexpr double kMostInCommon = 0.2;
 
 Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
-  const std::size_t size = cycle.steady.size();
-  std::size_t early = size;   // before the next wait
-  std::size_t behind = size;  // the last one
+  const Round round(cycle.steady.size());
+  std::size_t to_next = round.size();
+  std::size_t from_last = round.size();
   for (const std::size_t wait : cycle.waits) {
-    early = std::min(early, (wait + size - boundary.steady_index) % size);
-    behind = std::min(behind, (boundary.steady_index + size - wait) % size);
+    to_next = std::min(to_next, round.distance(boundary.steady_index, wait));
+    from_last = std::min(from_last, round.distance(wait, boundary.steady_index));
   }
+  const std::size_t last = round.behind(boundary.steady_index, round.size() - from_last);
+  const std::size_t early = weight_between(log, cycle, boundary.steady_index, to_next);
+  const std::size_t behind = weight_between(log, cycle, last, from_last);
   const auto at = std::lower_bound(log.waits().begin(), log.waits().end(), boundary.first_launch);
   const bool is_behind_one = at != log.waits().end() && *at == boundary.first_launch;
   const double between = static_cast<double>(early + behind);
   // The first iteration lacks some launches behind the wait.
   if (is_behind_one && early != 0 && static_cast<double>(behind) <= kMostInCommon * between) {
-    boundary.steady_index = (boundary.steady_index + size - behind) % size;
+    boundary.steady_index = last;
     return boundary;
   }
   // True if no launch before might look like the end of an iteration, or if the host waited for it.
@@ -149,21 +158,69 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
     return boundary;
   if (at == log.waits().end()) return boundary;
   return {.first_launch = *at,
-          .steady_index = (boundary.steady_index + early) % size,
+          .steady_index = round.behind(boundary.steady_index, to_next),
+          .is_known = true};
+}
+
+// An optimizer's step: all kernels of the cycle that update parameters.
+struct Updates {
+  std::size_t begin = 0;  // in the cycle
+  std::size_t length = 0;
+};
+
+// Returns nothing if there are none, or if they are no short part of the cycle.
+std::optional<Updates> updates_in(const LaunchLog& log, const Cycle& cycle) {
+  const std::size_t size = cycle.steady.size();
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (log.updates(cycle.steady[i])) places.push_back(i);
+  }
+  if (places.empty()) return std::nullopt;
+  places.push_back(places.front() + size);
+  std::size_t widest = 0;
+  Updates result;
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i] - places[i - 1] <= widest) continue;
+    widest = places[i] - places[i - 1];
+    result = {.begin = places[i] % size, .length = size - widest + 1};
+  }
+  return 3 * result.length <= size ? std::optional(result) : std::nullopt;
+}
+
+// Returns the launch of the first regular segment that is at this place of the cycle.
+std::size_t launch_at(const LaunchLog& log, std::size_t begin, const Cycle& cycle,
+                      std::size_t place) {
+  std::size_t launch = begin;
+  for (std::size_t steady = 0; launch + 1 < log.launches().size(); ++launch) {
+    if (cycle.varies[log.launches()[launch]]) continue;
+    if (steady++ == place) break;
+  }
+  return launch;
+}
+
+// An iteration ends with the optimizer's step, and what little comes between that and the next wait
+// of the host. A boundary that the launches before the iterations tell is right if it lies there.
+Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const Cycle& cycle,
+                        const Updates& updates, const Boundary& boundary) {
+  const std::size_t size = cycle.steady.size();
+  const Round round(size);
+  const std::size_t end = round.behind(updates.begin, updates.length);
+  const auto most = static_cast<std::size_t>(kMostInCommon * static_cast<double>(size));
+  std::size_t to_wait = size;
+  for (const std::size_t wait : cycle.waits)
+    to_wait = std::min(to_wait, round.distance(end, wait));
+  if (boundary.is_known && round.distance(end, boundary.steady_index) <= std::min(to_wait, most))
+    return boundary;
+  const std::size_t place = to_wait <= most ? round.behind(end, to_wait) : end;
+  return {.first_launch = launch_at(log, first_regular, cycle, place),
+          .steady_index = place,
           .is_known = true};
 }
 
 Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   const Launches launches = log.launches();
-  std::size_t first = cycle.first_segment;
-  for (; first > 0; --first) {
-    const auto segment =
-        launches.subspan(positions[first - 1], positions[first] - positions[first - 1]);
-    if (static_cast<double>(deviation(segment, cycle)) >
-        kDifferentSegment * static_cast<double>(cycle.steady.size()))
-      break;
-  }
+  const std::size_t first = cycle.first_segment;
   const Launches before = launches.first(positions[first]);
   const auto extent = Alignment(log, before, cycle).best();
   if (extent.launches == before.size() && log.dropped() != 0) {
@@ -180,7 +237,11 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   Boundary boundary = from_launches(log, positions, cycle);
-  if (!cycle.waits.empty()) boundary = behind_wait(log, cycle, boundary);
+  if (const auto updates = updates_in(log, cycle)) {
+    boundary = behind_updates(log, positions[cycle.first_segment], cycle, *updates, boundary);
+  } else if (!cycle.waits.empty()) {
+    boundary = behind_wait(log, cycle, boundary);
+  }
   boundary.is_sure =
       boundary.first_launch + log.dropped() == 0 ||
       std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);

@@ -30,9 +30,12 @@ constexpr double kMostWhereManyMicroSteps = 0.9;
 constexpr std::size_t kMostMicroSteps = 64;
 constexpr double kMostWhereUnsure = 0.9;  // the last launches of a set-up may end an iteration
 constexpr double kMostWhereUneven = 0.85;
-constexpr double kMostlySteady = 0.75;      // of the launches do not vary
-constexpr double kMostWhereBothFit = 0.84;  // the iteration and a part of it that ...
-constexpr double kBothFit = 0.9;            // ... comes again and again in this share of it
+constexpr double kMostlySteady = 0.75;  // of the launches do not vary
+constexpr double kMostlyRegular = 0.5;  // of the launches are in iterations, else they are ...
+constexpr double kDoubtful = 0.45;
+constexpr double kMostWhereBothFit = 0.84;        // the iteration and a part of it that ...
+constexpr double kBothFit = 0.9;                  // ... comes again and again in this share of it
+constexpr std::size_t kFewestOfGradients = 1024;  // bytes; losses and counts are fewer
 constexpr std::size_t kFewestGiven = 32;  // launches that repeat, where three iterations are fewer
 
 struct Gaps {
@@ -127,17 +130,19 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known, bool boundary_i
   if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereManyMicroSteps);
   if (cycle.regular <= kUsualMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
   if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
+  if (cycle.regular_share < kMostlyRegular) confidence = std::min(confidence, kDoubtful);
   if (!boundary_is_sure) confidence = std::min(confidence, kMostWhereUnsure);
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
 
 }  // namespace
 
-IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32_t kernels) {
+IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32_t kernels,
+                                               bool updates) {
   if (gave_up_) return Added::kQuietly;
   const std::uint32_t kernel = log_.number_of(symbol);
   if (kernel == kMostKernels) return give_up() ? Added::kAndChanged : Added::kQuietly;
-  log_.append(kernel, kernels);
+  log_.append(kernel, kernels, updates);
   if (period_ != 0) return given_is_seen() ? Added::kAndIsDue : Added::kQuietly;
   allowance_ += kWorkALaunch * static_cast<Allowance>(std::clamp(kernels, 1U, kMostEarning));
   seen_ += kernels;
@@ -158,6 +163,10 @@ void IterationFinder::add_wait() {
 
 void IterationFinder::add_turn() {
   if (!gave_up_) log_.append_turn();
+}
+
+void IterationFinder::add_reduction(std::size_t bytes) {
+  if (!gave_up_ && bytes >= kFewestOfGradients) log_.append_reduction();
 }
 
 bool IterationFinder::confirm() {
@@ -451,6 +460,28 @@ bool IterationFinder::settle_on_given() {
                  .first_launch = log_.dropped() + start});
 }
 
+// Returns true if the launches so far, searched with this period given, hold iterations of it, one
+// behind the other over half of them.
+bool IterationFinder::would_be_found(std::size_t period) const {
+  if (period > kLongestGiven) return false;
+  const Launches all = log_.launches();
+  IterationFinder given(period);
+  std::size_t next = 0;
+  while (next < all.size() && !given.found())
+    static_cast<void>(given.add(log_.symbol(all[next++])));
+  if (!given.found()) return false;
+  IterationFollower follower(*given.found());
+  std::size_t iterations = 0;
+  for (std::size_t i = next; i < all.size() && !follower.is_lost(); ++i) {
+    Step step = Step::kNothing;
+    const std::uint32_t symbol = log_.symbol(all[i]);
+    if (symbol == given.found()->first) step = follower.on_first();
+    if (symbol == given.found()->anchor) static_cast<void>(follower.on_anchor());
+    iterations += step == Step::kStarts || step == Step::kStartsAgain ? 1U : 0U;
+  }
+  return !follower.is_lost() && 2 * iterations * period >= all.size() - next;
+}
+
 bool IterationFinder::settle_on(const Cycle& cycle) {
   const Boundary boundary = begins_at_waits(cycle)
                                 ? Boundary{.first_launch = positions_[cycle.first_segment],
@@ -467,6 +498,7 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
       .periods_seen = cycle.regular,
       .confidence = confidence_of(cycle, boundary.is_known, boundary.is_sure),
       .other_period = cycle.with_evaluation != 0 ? cycle.with_evaluation : cycle.inner_length};
+  if (found.other_period != 0 && !would_be_found(found.other_period)) found.other_period = 0;
   if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
   return settle(iteration, cycle, std::move(found));
 }

@@ -53,7 +53,7 @@ struct FoundIteration {
                                                 // launches added; empty: it is no longer known, and
                                                 // iterations are taken to end at the anchor
   // Launches of another period that the launches have too, within this one or of several of these;
-  // 0: there is none.
+  // given to a finder, it is found. 0: there is none.
   std::size_t other_period = 0;
 };
 
@@ -78,14 +78,15 @@ class IterationFinder {
   // Adds a launch: `symbol` stands for a kernel, or for a graph of `kernels` ones. Returns true if
   // found() has changed. The sequence is searched when it has grown by a third, and when an
   // iteration that has been seen some times will have been seen often enough. May allocate.
-  bool add(std::uint32_t symbol, std::uint32_t kernels = 1) {
-    const Added added = append(symbol, kernels);
+  // `updates`: it is a kernel of an optimizer's step.
+  bool add(std::uint32_t symbol, std::uint32_t kernels = 1, bool updates = false) {
+    const Added added = append(symbol, kernels, updates);
     return added == Added::kAndIsDue ? look() : added == Added::kAndChanged;
   }
 
   // The two parts of add(): a look takes 4 KiB of stack.
   enum class Added : std::uint8_t { kQuietly, kAndChanged, kAndIsDue };
-  [[nodiscard]] Added append(std::uint32_t symbol, std::uint32_t kernels = 1);
+  [[nodiscard]] Added append(std::uint32_t symbol, std::uint32_t kernels = 1, bool updates = false);
   // Searches the sequence. Returns true if found() has changed.
   [[nodiscard]] bool look();
 
@@ -96,6 +97,9 @@ class IterationFinder {
   // Notes that another thread makes the next launch, as where a framework has a thread for backward
   // passes. A loop over layers is one thread's.
   void add_turn();
+  // Notes that ranks add up so many bytes. A group of gradients ends an iteration, or each of its
+  // micro-steps; a sum of losses does not.
+  void add_reduction(std::size_t bytes);
 
   // Checks the found iteration once more, before it is used. Returns true as add() does.
   bool confirm();
@@ -110,6 +114,7 @@ class IterationFinder {
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
+  //   at most 0.45 where most launches are in what interrupts the iterations
   //   halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look
@@ -162,6 +167,7 @@ class IterationFinder {
                             FoundIteration found);
   [[nodiscard]] bool given_is_seen();
   [[nodiscard]] bool settle_on_given();
+  [[nodiscard]] bool would_be_found(std::size_t period) const;
   [[nodiscard]] bool give_up();
 
   std::size_t period_;

@@ -26,6 +26,7 @@ std::uint32_t LaunchLog::number_of_other(std::uint32_t symbol) {
   }
   symbols_.push_back(symbol);
   weights_.push_back(1);
+  updates_.push_back(false);
   last_.push_back(kNone);
   runs_.push_back(0);
   return fresh;
@@ -44,7 +45,7 @@ void LaunchLog::drop_older_half() {
   hash_before_ = hashes_[half - 1];
   launches_.erase(launches_.begin(), end(launches_));
   hashes_.erase(hashes_.begin(), end(hashes_));
-  for (std::vector<std::uint32_t>* places : {&waits_, &turns_}) {
+  for (std::vector<std::uint32_t>* places : {&waits_, &turns_, &reductions_}) {
     std::erase_if(*places, [half](std::uint32_t place) { return place < half; });
     for (std::uint32_t& place : *places)
       place -= static_cast<std::uint32_t>(half);

@@ -30,21 +30,22 @@ struct HashBase {
 class LaunchLog {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  // Bytes a launch: kernel 4, link 4, hash 8; and at most one place where the host waited and
-  // one where the thread changed, 4 each.
-  static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 6 MiB
+  // Bytes a launch: kernel 4, link 4, hash 8; and at most one place where the host waited, one
+  // where the thread changed and one where ranks reduced, 4 each.
+  static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 7 MiB
 
   // Returns the number of the kernel that `symbol` stands for; a new one for a new symbol.
   [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol) {
     return symbol < numbers_.size() && numbers_[symbol] != kNone ? numbers_[symbol]
                                                                  : number_of_other(symbol);
   }
-  void append(std::uint32_t kernel, std::uint32_t weight) {
+  void append(std::uint32_t kernel, std::uint32_t weight, bool updates = false) {
     if (launches_.size() == kMostLaunches) drop_older_half();
     if (weights_[kernel] != weight) {
       weights_[kernel] = weight;
       has_weights_ = true;
     }
+    if (updates) updates_[kernel] = true;
     const std::uint64_t before = hashes_.empty() ? hash_before_ : hashes_.back();
     launches_.push_back(kernel);
     hashes_.push_back(before * HashBase::kValue + mixed(kernel));
@@ -54,6 +55,8 @@ class LaunchLog {
   void append_wait() { append_place(waits_); }
   // Notes that another thread than that of the last launch makes the next one.
   void append_turn() { append_place(turns_); }
+  // Notes that ranks add up their gradients before the next launch.
+  void append_reduction() { append_place(reductions_); }
   void clear();
 
   [[nodiscard]] std::uint32_t symbol(std::size_t kernel) const { return symbols_[kernel]; }
@@ -64,8 +67,12 @@ class LaunchLog {
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
   // Returns the indices of launches that another thread made than the one before, ascending.
   [[nodiscard]] std::span<const std::uint32_t> turns() const { return turns_; }
+  // Returns the indices of launches before which ranks added up gradients, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> reductions() const { return reductions_; }
   // Returns true if the host does something that may come once an iteration.
   [[nodiscard]] bool is_paced() const { return !waits_.empty() || !turns_.empty(); }
+  // Returns true if the kernel is one of those that update parameters.
+  [[nodiscard]] bool updates(std::size_t kernel) const { return updates_[kernel]; }
 
   // Launches of one kernel in a row are a run; those of a graph are runs of one. These are the
   // links of the first launches of a kernel's runs, from the last one back; kNone if there is none.
@@ -124,8 +131,9 @@ class LaunchLog {
 
   std::vector<std::uint32_t> numbers_{};  // by symbol, where the symbol is small
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_of_large_{};
-  std::vector<std::uint32_t> symbols_{};  // by kernel, as the next three
+  std::vector<std::uint32_t> symbols_{};  // by kernel, as the next four
   std::vector<std::uint32_t> weights_{};
+  std::vector<bool> updates_{};
   std::vector<std::uint32_t> last_{};
   std::vector<std::uint32_t> runs_{};
   std::vector<std::uint32_t> launches_{};  // kernels, the newest last
@@ -133,6 +141,7 @@ class LaunchLog {
   std::vector<std::uint64_t> hashes_{};    // of all launches up to this one
   std::vector<std::uint32_t> waits_{};
   std::vector<std::uint32_t> turns_{};
+  std::vector<std::uint32_t> reductions_{};
   std::uint64_t dropped_ = 0;
   std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;

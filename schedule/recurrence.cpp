@@ -94,6 +94,7 @@ struct Reading {
   bool may_vary;                // segments that differ a little add to what varies
   std::uint64_t hash = 0;       // of a regular segment, where nothing varies
   std::size_t waits = 0;        // of the host, in a usual segment
+  bool reduces = false;         // ranks add up gradients in a usual segment
   std::size_t even_length = 0;  // of all segments, immediate repetitions left out; 0: not even
 };
 
@@ -231,7 +232,8 @@ class Study {
                    .varies = std::vector<bool>(kernel_count_),
                    .may_vary = false,
                    .hash = hash(best),
-                   .waits = waits_in(best)};
+                   .waits = waits_in(best),
+                   .reduces = places_in(log_.reductions(), best) != 0};
   }
 
   // The last segments, equal ones once.
@@ -300,6 +302,7 @@ class Study {
                     .varies = std::vector<bool>(kernel_count_),
                     .may_vary = true,
                     .waits = waits_in(newest),
+                    .reduces = places_in(log_.reductions(), newest) != 0,
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
       reading.varies[counts.kernels[k]] =
@@ -390,7 +393,11 @@ class Study {
     if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
     std::reverse(regular.begin(), regular.end());
     std::reverse(interrupted.begin(), interrupted.end());
-    if (!are_evaluations(interrupted, i, regular.size())) return std::nullopt;
+    const bool is_at_random = !are_evaluations(interrupted, i, regular.size());
+    if (is_at_random && (reading.may_vary || regular.size() < fewest_ ||
+                         static_cast<double>(interrupted.size()) >
+                             kMostEvaluations * static_cast<double>(segment_count() - i)))
+      return std::nullopt;
     if (waits_only_in(interrupted, regular)) return std::nullopt;
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
@@ -411,12 +418,15 @@ class Study {
     cycle.length = reading.may_vary ? median(std::move(lengths)) : weight_;
     cycle.steady_share =
         static_cast<double>(reading.steady.size() * regular.size()) / static_cast<double>(launches);
+    cycle.regular_share =
+        static_cast<double>(launches) / static_cast<double>(positions_.back() - positions_[i]);
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
     if (regular.size() >= fewest_) {
       cycle.waits = common_places(log_.waits(), regular, reading);
       if (!reading.may_vary) look_inside(cycle, reading.steady);
+      if (is_at_random && cycle.waits.empty() && cycle.inner_length == 0) return std::nullopt;
       if (i <= 2 && log_.dropped() == 0)
         cycle.needed = std::min(cycle.needed, needed_of(cycle, regular, reading));
     }
@@ -482,10 +492,11 @@ class Study {
            is_made_of_variants(segment(regular[1]));
   }
 
-  [[nodiscard]] std::size_t waits_in(std::size_t i) const {
-    const auto waits = log_.waits();
-    const auto first = std::lower_bound(waits.begin(), waits.end(), positions_[i]);
-    return static_cast<std::size_t>(std::lower_bound(first, waits.end(), positions_[i + 1]) -
+  [[nodiscard]] std::size_t waits_in(std::size_t i) const { return places_in(log_.waits(), i); }
+  // Counts those of `places` that are in segment `i`.
+  [[nodiscard]] std::size_t places_in(std::span<const std::uint32_t> places, std::size_t i) const {
+    const auto first = std::lower_bound(places.begin(), places.end(), positions_[i]);
+    return static_cast<std::size_t>(std::lower_bound(first, places.end(), positions_[i + 1]) -
                                     first);
   }
 
@@ -592,7 +603,7 @@ class Study {
     const Launches launches = segment(i);
     const auto kept = without(launches, reading.varies);
     if (kept == reading.steady) return Kind::kRegular;
-    if (may_be_interrupted_ &&
+    if (may_be_interrupted_ && (reading.reduces || places_in(log_.reductions(), i) == 0) &&
         is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
       return Kind::kInterrupted;
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
@@ -602,7 +613,8 @@ class Study {
   }
 
   // Returns true if `kept` is the cycle with a block of further launches at one place: most of
-  // kernels it knows, or of any if it is long and the host waits for a result.
+  // kernels it knows, or of any if it is long and the host waits for a result. None of them is an
+  // optimizer's that the cycle has not.
   [[nodiscard]] bool is_evaluation(const std::vector<std::uint32_t>& kept, const Reading& reading,
                                    std::vector<bool>& interrupts, bool host_waits) {
     const auto& steady = reading.steady;
@@ -621,6 +633,7 @@ class Study {
     std::size_t known_launches = 0;
     std::size_t known_kernels = 0;
     std::size_t kernels = 0;
+    bool updates = false;
     count(steady, 1);
     std::vector<bool> met(kernel_count_);
     for (const std::uint32_t kernel : block) {
@@ -629,9 +642,11 @@ class Study {
       if (met[kernel]) continue;
       met[kernel] = true;
       ++kernels;
+      updates = updates || (!is_met_inside && log_.updates(kernel));
       if (is_met_inside) ++known_kernels;
     }
     count(steady, -1);
+    if (updates) return false;
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
     if (!is_waited_for && (!is_known || !has_stretch_of(block, steady))) return false;
@@ -789,8 +804,9 @@ class Study {
     return median(std::move(with)) > median(std::move(without));
   }
 
-  // A kernel that only some segments have is an optimizer's if it comes every k-th time, in
-  // addition to what the others have: in the place of another one it is a variant for some data.
+  // A kernel that only some segments have is an optimizer's if its name says so, or if it comes
+  // every k-th time in addition to what the others have: in the place of another one it is a
+  // variant for some data.
   [[nodiscard]] Rare rare_kernels(const Reading& reading,
                                   const std::vector<std::size_t>& all_regular) const {
     const std::span<const std::size_t> regular =
@@ -808,6 +824,7 @@ class Study {
       if (static_cast<double>(of_kernel.size()) >
           kOftenPresent * static_cast<double>(regular.size()))
         continue;
+      if (log_.updates(kernel)) return Rare::kRegular;
       if (!fits_a_period(of_kernel, regular.size()) || !are_longer(of_kernel, regular)) continue;
       if (of_kernel.size() > 2) return Rare::kRegular;
       result = Rare::kUndecided;
@@ -854,8 +871,9 @@ std::optional<Cycle> study(const LaunchLog& log, std::span<const std::uint32_t> 
                            Readings readings, Allowance& allowance) {
   Study segments(log, positions, readings, allowance);
   std::optional<Cycle> cycle = segments.repeated();
-  if (readings < Readings::kAll || allowance < 0 || !segments.may_be_proven() ||
-      (cycle && (cycle->is_settled || cycle->is_proven()))) {
+  const bool may_be_all = cycle && cycle->is_settled && cycle->first_segment == 0;
+  if (readings < Readings::kAll || allowance < 0 || !segments.may_be_proven() || may_be_all ||
+      (cycle && cycle->is_proven())) {
     return cycle;
   }
   std::optional<Cycle> other = segments.varying();

@@ -58,7 +58,8 @@ void search_recorded(benchmark::State& state, const std::string& name) {
     for (const programs::Call& call : sequence.calls()) {
       if (call.host_waits_before) finder.add_wait();
       if (call.is_another_thread) finder.add_turn();
-      benchmark::DoNotOptimize(finder.add(call.symbol, call.kernels));
+      if (call.bytes_reduced_before != 0) finder.add_reduction(call.bytes_reduced_before);
+      benchmark::DoNotOptimize(finder.add(call.symbol, call.kernels, call.updates));
     }
     is_found = finder.found().has_value();
     added += static_cast<std::int64_t>(sequence.calls().size());

@@ -2,6 +2,7 @@
 
 #include "launch_program.hpp"
 #include "schedule/iteration_follower.hpp"
+#include "schedule/optimizer_kernels.hpp"
 #include "schedule/recurrence.hpp"
 
 #include <gmock/gmock.h>
@@ -702,6 +703,111 @@ TEST(IterationFinder, GivesUpALoopInTheSetUpThatEnded) {
   ASSERT_TRUE(finder.found());
   EXPECT_EQ(finder.found()->launches_per_iteration, 400U);
   EXPECT_EQ(finder.found()->first_launch, 1200U);
+}
+
+// Four micro-steps, then a step that the host waits for, as Megatron's for the norm of gradients:
+// by its launches alone it might be an evaluation.
+std::optional<FoundIteration> found_in_accumulation(bool reduces, bool updates) {
+  return found_after(30, [=](IterationFinder& finder, std::size_t) {
+    for (int micro_step = 0; micro_step < 4; ++micro_step) {
+      finder.add_wait();
+      launch(finder, 0, 183);
+    }
+    if (reduces) finder.add_reduction(std::size_t{1} << 20U);
+    finder.add_wait();
+    for (std::uint32_t kernel = 500; kernel < 600; ++kernel)
+      finder.add(kernel, 1, updates);
+  });
+}
+
+TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereGradientsAreReducedBehindThem) {
+  const auto alone = found_in_accumulation(false, false);
+  ASSERT_TRUE(alone);
+  ASSERT_EQ(alone->launches_per_iteration, 183U);
+  const auto found = found_in_accumulation(true, false);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 832U);
+  EXPECT_EQ(found->first_launch, 0U);
+}
+
+TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereParametersAreUpdatedBehindThem) {
+  const auto found = found_in_accumulation(false, true);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 832U);
+}
+
+TEST(IterationFinder, TakesASumOfLossesForNoReductionOfGradients) {
+  const auto found = found_after(80, [](IterationFinder& finder, std::size_t i) {
+    launch(finder, 0, 183);
+    if (i % 8 != 7) return;
+    launch(finder, 0, 60);  // an evaluation
+    finder.add_reduction(4);
+    launch(finder, 0, 60);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 183U);
+}
+
+// The set-up ends with launches of the backward pass.
+TEST(IterationFinder, BeginsBehindTheOptimizersStep) {
+  for (const bool updates : {false, true}) {
+    IterationFinder finder;
+    launch(finder, 300, 20);
+    launch(finder, 150, 50);
+    for (int i = 0; i < 14; ++i) {
+      if (i > 0) launch(finder, 0, 200);
+      finder.add(250, 1, updates);
+      launch(finder, 251, 3);
+    }
+    ASSERT_TRUE(finder.found());
+    EXPECT_EQ(finder.found()->launches_per_iteration, 204U);
+    EXPECT_EQ(finder.found()->first, updates ? 251U : 150U);
+  }
+}
+
+TEST(IterationFinder, IsInDoubtWhereMostLaunchesAreInEvaluations) {
+  const auto confidence = [](int batches) {
+    const auto found = found_after(60, [=](IterationFinder& finder, std::size_t i) {
+      finder.add_wait();
+      launch(finder, 0, 200);
+      if (i % 6 != 5) return;
+      for (int batch = 0; batch < batches; ++batch) {
+        launch(finder, 0, 90);
+        finder.add_wait();
+      }
+    });
+    return found && found->launches_per_iteration == 200 ? found->confidence : 0.0;
+  };
+  EXPECT_GT(confidence(4), 0.8);
+  EXPECT_LT(confidence(40), 0.5);
+  EXPECT_GT(confidence(40), 0.4);
+}
+
+// Two layers in a row are a part of the iteration, but with their length given none is found.
+TEST(IterationFinder, NamesNoOtherPeriodThatWouldNotBeFound) {
+  const auto found = found_after(20, [](IterationFinder& finder, std::size_t) {
+    for (int layer = 0; layer < 3; ++layer)
+      launch(finder, 0, 60);
+    launch(finder, 100, 200);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 380U);
+  EXPECT_EQ(found->other_period, 0U);
+}
+
+TEST(OptimizerKernels, AreKnownByTheirNames) {
+  for (const char* name :
+       {"_ZN2at6native57_GLOBAL__N__e658eeb9_24_ForeachBinaryOpScalar_cu_86b9896c25multi_tensor",
+        "_ZN2at6native52_GLOBAL__N__c815dac0_19_fused_adamw_impl_cu_8b44f",
+        "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>",
+        "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_warp"}) {
+    EXPECT_TRUE(updates_parameters(name)) << name;
+  }
+  for (const char* name :
+       {"sm90_xmma_gemm_bf16bf16_bf16f32_bf16_tn_n_tilesize64x64x64", "fast_hadamard_transform",
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE", "softmax"}) {
+    EXPECT_FALSE(updates_parameters(name)) << name;
+  }
 }
 
 TEST(NeededSegments, AreFewerForLongerOnes) {

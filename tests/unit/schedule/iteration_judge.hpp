@@ -108,7 +108,8 @@ inline Judgement judge(const NamedSequence& named) {
     const Call& call = sequence.calls()[i];
     if (call.host_waits_before) finder.add_wait();
     if (call.is_another_thread) finder.add_turn();
-    if (!finder.add(call.symbol, call.kernels)) continue;
+    if (call.bytes_reduced_before != 0) finder.add_reduction(call.bytes_reduced_before);
+    if (!finder.add(call.symbol, call.kernels, call.updates)) continue;
     note(i + 1);
     result.found_in = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), i) -
                                                starts.begin());

@@ -45,7 +45,8 @@ TEST(IterationJudge, ClaimsNothingWhereThereIsNone) {
   EXPECT_EQ(count(judgements(), Verdict::kRightlyNone), 12U);
 }
 
-// About the share of answers that their confidence says is right, and none above 0.9 is wrong.
+// At least about the share of answers that their confidence says is right, and none above 0.9 is
+// wrong.
 TEST(IterationJudge, IsRightAsOftenAsItIsConfident) {
   for (const Judgement& one : judgements()) {
     for (const Answer& answer : one.answers)
@@ -54,7 +55,7 @@ TEST(IterationJudge, IsRightAsOftenAsItIsConfident) {
   for (const Bin& bin : test::calibration(judgements())) {
     if (bin.answers < 10) continue;
     const auto size = static_cast<double>(bin.answers);
-    EXPECT_NEAR(bin.sum / size, static_cast<double>(bin.right) / size, 0.12);
+    EXPECT_GE(static_cast<double>(bin.right) / size, bin.sum / size - 0.12);
   }
 }
 

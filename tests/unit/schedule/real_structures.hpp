@@ -19,9 +19,11 @@ namespace inline_prof::schedule::test {
 
 struct Call {
   std::uint32_t symbol = 0;
-  std::uint32_t kernels = 1;       // more for a graph
-  bool host_waits_before = false;  // for the device
-  bool is_another_thread = false;  // than that of the launch before
+  std::uint32_t kernels = 1;             // more for a graph
+  bool host_waits_before = false;        // for the device
+  bool is_another_thread = false;        // than that of the launch before
+  std::size_t bytes_reduced_before = 0;  // the most that ranks add up at once
+  bool updates = false;                  // parameters
 };
 
 class Sequence {
@@ -33,8 +35,9 @@ class Sequence {
       launch(kernel);
   }
 
-  void launch(std::uint32_t symbol, std::uint32_t kernels = 1) {
-    calls_.push_back({symbol, kernels, std::exchange(waits_, false), std::exchange(turns_, false)});
+  void launch(std::uint32_t symbol, std::uint32_t kernels = 1, bool updates = false) {
+    calls_.push_back({symbol, kernels, std::exchange(waits_, false), std::exchange(turns_, false),
+                      std::exchange(bytes_, 0), updates});
   }
   void launch(std::initializer_list<std::uint32_t> symbols) {
     for (const std::uint32_t symbol : symbols)
@@ -42,6 +45,7 @@ class Sequence {
   }
   void wait() { waits_ = true; }
   void turn() { turns_ = true; }
+  void reduce(std::size_t bytes) { bytes_ = std::max(bytes_, bytes); }
   void begin_iteration() { starts_.push_back(calls_.size()); }
   // Numbers in 0..bound-1.
   std::uint32_t below(std::uint32_t bound) {
@@ -58,6 +62,7 @@ class Sequence {
   std::vector<std::uint64_t> starts_;
   bool waits_ = false;
   bool turns_ = false;
+  std::size_t bytes_ = 0;
 };
 
 struct NamedSequence {
@@ -101,6 +106,60 @@ inline Sequence decoder(std::uint64_t seed, const Decoder& d) {
     for (std::size_t i = 0; i < d.blocks; ++i)
       block(0);
     tail();
+  }
+  return s;
+}
+
+struct Server {
+  std::uint32_t least_tokens = 5;  // of an answer
+  std::uint32_t most_tokens = 60;
+  bool prompt_is_alike = true;  // but for the kernel of its attention: an iteration like others
+};
+
+// Answers of any length: a prompt's pass, then one of 317 launches for each token.
+inline Sequence server(const Server& v) {
+  Sequence s(5);
+  const auto pass = [&](std::uint32_t attention) {
+    s.begin_iteration();
+    s.launch(1);
+    for (int layer = 0; layer < 24; ++layer) {
+      for (std::uint32_t k = 0; k < 13; ++k)
+        s.launch(k == 5 ? attention : 10 + k);
+    }
+    s.launch({2, 3, 4, 5});
+    s.wait();
+  };
+  for (std::uint32_t i = 0; i < 300; ++i)
+    s.launch(901 + i % 3);
+  for (int answer = 0; answer < 120; ++answer) {
+    if (v.prompt_is_alike) {
+      pass(500);
+    } else {
+      for (std::uint32_t i = 0; i < 200; ++i)
+        s.launch(600 + i % 17);
+      s.wait();
+    }
+    for (std::uint32_t token = v.least_tokens + s.below(v.most_tokens - v.least_tokens + 1);
+         token > 0; --token)
+      pass(501);
+  }
+  return s;
+}
+
+// Three steps launch by launch, then each is a graph of as many kernels.
+inline Sequence captured_after_three(std::uint32_t kernels, bool waits) {
+  Sequence s(1);
+  for (std::uint32_t i = 0; i < 200; ++i)
+    s.launch(1 + i % 5);
+  for (int step = 0; step < 200; ++step) {
+    if (waits) s.wait();
+    s.begin_iteration();
+    if (step >= 3) {
+      s.launch(900, kernels);
+      continue;
+    }
+    for (std::uint32_t i = 0; i < kernels; ++i)
+      s.launch(100 + i % 40);
   }
   return s;
 }
@@ -356,6 +415,13 @@ inline std::vector<NamedSequence> sequences() {
   add("graph_of_400", [] { return decoder_of_graphs(1, 400, false); });
   add("graphs_in_parts_of_12", [] { return decoder_of_graphs(12, 9, true); });
   add("graphs_in_parts_of_32", [] { return decoder_of_graphs(32, 14, false); });
+
+  add("server_5_to_60", [] { return server({}); });
+  add("server_1_to_12", [] { return server({.least_tokens = 1, .most_tokens = 12}); });
+  add("server_other_prompts",
+      [] { return server({.least_tokens = 1, .most_tokens = 12, .prompt_is_alike = false}); });
+  add("captured_after_three", [] { return captured_after_three(379, false); });
+  add("captured_after_three_waits", [] { return captured_after_three(379, true); });
 
   add_training("plain", {});
   add_training("4_layers", {.layers = 4});
