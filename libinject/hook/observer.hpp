@@ -4,6 +4,7 @@
 #include "hook/guard.hpp"
 #include "hook/launch.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_set>
@@ -47,6 +48,8 @@ class Observer {
   // The host waits for the device, or copies (LaunchFilter::wants_waits).
   virtual void host_waits() = 0;
   virtual void host_copies() = 0;
+  // Ranks add up so many bytes, while iterations are searched for.
+  virtual void ranks_reduce(std::size_t bytes) = 0;
   // An NVTX range is opened.  True if it encloses whole iterations, and is no layer.  Has a fence
   // of its own.
   [[nodiscard]] virtual bool range_opens(const char* text) noexcept = 0;

@@ -58,6 +58,7 @@ struct SaidByCollective {
   const char* name;
   Message message;
   bool is_collective = true;
+  bool adds_up = false;
 };
 
 constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
@@ -221,6 +222,11 @@ struct Collective {
     if (launch::filter.has(launch::LaunchFilter::kCounting)) {
       fenced_apart(call.symbol, [&] {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
+        hook::Observer* const session = hook::observer();
+        if (Says::kSaid.adds_up && session != nullptr &&
+            launch::filter.has(launch::LaunchFilter::kSearching)) {
+          session->ranks_reduce(operation.bytes);
+        }
         if (group.depth == 0) return;
         if (group.operations == nullptr) group.operations = new std::vector<Operation>;
         group.operations->push_back(operation);
@@ -311,14 +317,14 @@ struct SaidBy {
   }
 };
 
-constexpr SaidByCollective kAllReduce{"all_reduce", Message::kOneRank};
-constexpr SaidByCollective kReduceScatter{"reduce_scatter", Message::kAllRanks};
+constexpr SaidByCollective kAllReduce{"all_reduce", Message::kOneRank, true, true};
+constexpr SaidByCollective kReduceScatter{"reduce_scatter", Message::kAllRanks, true, true};
 constexpr SaidByCollective kAllGather{"all_gather", Message::kAllRanks};
 constexpr SaidByCollective kAlltoAll{"all_to_all", Message::kAllRanks};
 constexpr SaidByCollective kBroadcast{"broadcast", Message::kOneRank};
 constexpr SaidByCollective kGather{"gather", Message::kAllRanks};
 constexpr SaidByCollective kScatter{"scatter", Message::kAllRanks};
-constexpr SaidByCollective kReduce{"reduce", Message::kOneRank};
+constexpr SaidByCollective kReduce{"reduce", Message::kOneRank, true, true};
 
 struct InitRank {
   template <typename... Rest>

@@ -115,6 +115,12 @@ Shortfall shortfall_of(Session& session, bool ended_early) {
   return all;
 }
 
+// Counts pairs that were spoiled by another thread, or had no room: they were in their turn.
+std::int64_t spoiled_in_turn(const Session& session) {
+  const record::Dropped& dropped = session.run.dropped;
+  return static_cast<std::int64_t>(dropped.interleaved_launch.load() + dropped.ring_full.load());
+}
+
 // In one sentence; empty where all was recorded.
 std::string early_end(Session& session) {
   const Course& course = session.phases.course();
@@ -169,12 +175,9 @@ bool settle_measured(Session& session) {
     session.warn(samples + "; the others, of " + of_events + ": " +
                  causes(session, missing, static_cast<std::uint64_t>(all.left_open)));
   }
-  // Iterations in which most events are not launched in their turn are parts of longer ones.  Pairs
-  // that were spoiled by another thread, or had no room, were in their turn.
-  const auto& dropped = session.run.dropped;
-  const auto in_turn =
-      static_cast<std::int64_t>(dropped.interleaved_launch.load() + dropped.ring_full.load());
-  if (session.source.is_guessed() && all_was_recorded && 2 * (all.missing - in_turn) > all.wanted) {
+  // Iterations in which most events are not launched in their turn are parts of longer ones.
+  if (session.source.is_guessed() && all_was_recorded &&
+      2 * (all.missing - spoiled_in_turn(session)) > all.wanted) {
     session.source.doubt(samples + ": the iterations that were found may be parts of longer ones");
     return false;
   }
@@ -244,6 +247,24 @@ bool settle_by_phase(Session& session) {
 
 bool settle_characterisation(Session& session) {
   return settle_measured(session) && *sys::off_reason() == '\0';
+}
+
+bool most_samples_are_missing(Session& session) {
+  const Course& course = session.phases.course();
+  if (course.adaptive || session.settings.mode != schedule::Mode::kFineGrained) return false;
+  std::int64_t wanted = 0;
+  std::int64_t missing = -spoiled_in_turn(session);
+  for (const timer::ContextTimer& timer : session.contexts.timers())
+    missing -= static_cast<std::int64_t>(timer.pending());
+  for (std::size_t i = 0; i < course.plain_targets; ++i) {
+    for (const record::EventRecord* event : course.targets[i].events) {
+      if (event->has(record::Flag::kNotMeasurable)) continue;
+      const std::int64_t samples = course.plan.samples_of(i);
+      wanted += samples;
+      missing += std::max<std::int64_t>(samples - event->sample_count(), 0);
+    }
+  }
+  return 2 * missing > wanted;
 }
 
 bool settle_completeness(Session& session, End end) {

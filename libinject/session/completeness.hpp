@@ -24,4 +24,8 @@ enum class End {
 // each event that is short of samples its reason.  With the session's mutex held.
 [[nodiscard]] bool settle_completeness(Session& session, End end);
 
+// Returns true if the plan is over, and most of what it asked for was not launched in its turn: the
+// iterations that were found may be parts of longer ones, or a loop of the set-up.
+[[nodiscard]] bool most_samples_are_missing(Session& session);
+
 }  // namespace inline_prof::session

@@ -3,6 +3,7 @@
 #include "base/glob.hpp"
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_follower.hpp"
+#include "schedule/optimizer_kernels.hpp"
 #include "session/session.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/large_stack.hpp"
@@ -48,7 +49,9 @@ bool append(Search& search, const LaunchSite& site) {
   const sys::ThreadState* before = std::exchange(search.thread, &sys::this_thread);
   if (before != nullptr && before != search.thread) search.finder.add_turn();
   using Added = schedule::IterationFinder::Added;
-  const Added added = search.finder.append(known->second, launches_of(site));
+  const bool updates =
+      is_new && site.kernel != nullptr && schedule::updates_parameters(site.kernel->name);
+  const Added added = search.finder.append(known->second, launches_of(site), updates);
   bool has_changed = added == Added::kAndChanged;
   if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
   return has_changed;
@@ -144,7 +147,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   auto& all = searches_;
   if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
   Search& search = all.try_emplace(site.stream, session_.config.iteration_period).first->second;
-  ++search.launches;
+  search.launches += launches_of(site);
   const bool is_first = !session_.phases.some_are_planned();
   if (++searched_launches_ > (is_first ? kLongestSearch : kLongestSearchAgain)) {
     give_up();
@@ -258,6 +261,12 @@ void IterationSource::note_host_wait() {
     search.finder.add_wait();
 }
 
+void IterationSource::note_reduction(std::size_t bytes) {
+  const std::lock_guard lock(session_.mutex);
+  for (auto& [stream, search] : searches_)
+    search.finder.add_reduction(bytes);
+}
+
 // In the warm-up the search goes on.  Later the program has left its training loop: no further
 // iteration starts.
 void IterationSource::lose_period() {
@@ -267,7 +276,7 @@ void IterationSource::lose_period() {
     return begin_warmup_again();
   }
   if (session_.state() == RunState::kMeasuring && session_.phases.may_find_another())
-    return search_again();
+    return search_again("iterations came no more");
   forget();
   is_guessed_ = true;  // what was measured came from a period
   session_.arming.disarm();
@@ -276,9 +285,9 @@ void IterationSource::lose_period() {
                 std::to_string(session_.iteration()) + ": no iterations are seen any more");
 }
 
-void IterationSource::search_again() {
+void IterationSource::search_again(const char* reason) {
   sys::on_large_stack([&] {
-    session_.phases.leave(session_.phases.last_good(), "iterations came no more");
+    session_.phases.leave(session_.phases.last_good(), reason);
     forget_searches();
   });
   searched_launches_ = 0;

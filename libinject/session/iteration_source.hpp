@@ -64,8 +64,9 @@ class IterationSource {
   // part of a longer one: the warm-up has begun again.
   [[nodiscard]] bool confirm();
   void forget_searches() { searches_.clear(); }
-  // Searches once more, after a search behind a phase was given up.
-  void search_again();
+  // Leaves the phase, and searches once more in what is launched from now on: its iterations have
+  // ended, or are in doubt, or a search behind it was given up.
+  void search_again(const char* reason);
 
   // While a boundary's stream, context or module is gone: what takes its place is searched for
   // before each launch, since an iteration may begin with that.  Needs no mutex.
@@ -81,6 +82,8 @@ class IterationSource {
 
   // The host waits for the device, or copies: takes the mutex if iterations are searched for.
   void note_host_wait();
+  // Likewise; ranks add up so many bytes.
+  void note_reduction(std::size_t bytes);
   // Something hints that the period has ended: a wait of the host, a graph that is made, which
   // counts as kHintsOfGraph waits.  Takes the mutex once there are too many.
   static constexpr std::uint32_t kHintsOfGraph = 8;

@@ -23,7 +23,8 @@ constexpr std::size_t kMostPhases = 8;
 constexpr int kMostRenewals = 32;
 
 constexpr std::size_t kFirstCompared = 3;
-constexpr int kDiffering = 3;  // iterations in a row: an evaluation of one batch is no phase
+constexpr int kDiffering = 3;      // iterations in a row: an evaluation of one batch is no phase
+constexpr std::int64_t kSoon = 8;  // iterations
 constexpr int kFewestBriefVisits = 2;  // that are worth a word
 constexpr std::int64_t kCompareEvery = 32;
 constexpr std::int64_t kCompareEveryOfSeveral = 8;  // where phases come in turns
@@ -304,9 +305,14 @@ bool Phases::has_left(std::int64_t iteration, bool was_void) {
       renewals_ = kMostRenewals + 1;
       return false;
     }
-    sys::on_large_stack([&] {
-      leave(comparison_.last_good, comparison_.has_other_grids ? "other grids" : "other launches");
-    });
+    const char* const reason = comparison_.has_other_grids ? "other grids" : "other launches";
+    // A loop of the set-up, most likely, that ended soon after the warm-up.
+    if (session_.source.is_guessed() &&
+        position_of(comparison_.last_good) <= session_.settings.warmup + kSoon) {
+      session_.source.search_again(reason);
+    } else {
+      sys::on_large_stack([&] { leave(comparison_.last_good, reason); });
+    }
     return true;
   }
   if (renewals_ > kMostRenewals) return false;

@@ -114,6 +114,13 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   session_.contexts.record_origins(iteration);
   session_.progress.report(iteration);
   Choice choice = choose(iteration);
+  if (choice.kind == Choice::Kind::kOver && session_.source.is_guessed() &&
+      session_.phases.may_find_another() && most_samples_are_missing(session_)) {
+    session_.source.doubt(
+        "most events were not launched in their turn: the iterations that were "
+        "found may be parts of longer ones; others are searched for");
+    return session_.source.search_again("most events were not launched in their turn");
+  }
   if (choice.kind == Choice::Kind::kOver && session_.overhead.begin(iteration)) {
     session_.arming.stop_marking();
     session_.enter(RunState::kOverheadMeasurement);

@@ -477,6 +477,10 @@ void Session::host_copies() {
   source.note_host_wait();
 }
 
+void Session::ranks_reduce(std::size_t bytes) {
+  source.note_reduction(bytes);
+}
+
 void Session::host_waits() {
   source.note_host_wait();
   source.note_hint();

@@ -106,6 +106,7 @@ class Session final : public hook::Observer {
   void thread_may_launch() override;
   void host_waits() override;
   void host_copies() override;
+  void ranks_reduce(std::size_t bytes) override;
   [[nodiscard]] bool range_opens(const char* text) noexcept override;
   void capture_begins() noexcept override;
   void capture_ends() noexcept override;

@@ -440,7 +440,8 @@ void Watching::forgive() {
   const std::lock_guard lock(session_.mutex);
   if (lost_s_ == 0 || now - lost_s_ < kSecondsToForgive) return;
   lost_s_ = 0;
-  if (session_.state() == RunState::kMeasuring && !is_on()) session_.source.search_again();
+  if (session_.state() == RunState::kMeasuring && !is_on())
+    session_.source.search_again("iterations came no more");
 }
 
 void Watching::choose_weights() {
