@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
 constexpr double kMuchIdlePercent = 5.0;
+constexpr double kLeastConfidence = 0.5;  // of iterations that were found
 constexpr std::size_t kMostOfAName = 40;  // of a layer and its kernel, in a sentence
 
 std::string name_of(const join::MergedRow& row) {
@@ -33,6 +34,16 @@ std::string describe_doubts(const join::Analysis& analysis) {
   const bool is_incomplete = std::ranges::any_of(
       analysis.runs, [](const join::Run& run) { return !run.profile.complete; });
   if (is_incomplete) doubts += "NOT COMPLETE. ";
+  const bool is_doubtful =
+      std::ranges::any_of(analysis.runs,
+                          [](const join::Run& run) {
+                            return run.profile.profiler.iteration_confidence.value_or(1.0) <
+                                   kLeastConfidence;
+                          }) ||
+      std::ranges::any_of(analysis.warnings, [](const std::string& warning) {
+        return warning.starts_with("doubtful: the iterations");
+      });
+  if (is_doubtful) doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
     doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
                           rows, rows == 1 ? " is" : "s are");

@@ -1,10 +1,12 @@
 #include "join/diagnose/belonging.hpp"
 
 #include "join/rows/communicator.hpp"
+#include "join/rows/statistics.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -134,6 +136,42 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
                                  missing, world_size));
 }
 
+// Ranks take steps together, so that one whose iterations take another time has found other ones:
+// micro-steps, or a loop of its own. The launches of an iteration may differ, as between the stages
+// of a pipeline.
+void warn_of_iterations(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  constexpr double most_apart = 1.5;  // ranks of one run are within some percent
+  constexpr std::size_t most_named = 4;
+  std::vector<double> times;
+  for (const FileFacts& own : all) {
+    if (own.rank && own.iteration_ms) times.push_back(*own.iteration_ms);
+  }
+  if (times.size() < 2) return;
+  // Of two, or of two halves, the longer ones are whole.
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  const double usual = *middle;
+  std::vector<std::string> words;
+  std::size_t others = 0;
+  for (const FileFacts& own : all) {
+    if (!own.rank || !own.iteration_ms) continue;
+    const double ratio = *own.iteration_ms / usual;
+    if (ratio < most_apart && ratio > 1 / most_apart) continue;
+    if (words.size() == most_named) {
+      ++others;
+      continue;
+    }
+    words.push_back(fmt::format("rank {} ({} launches, {:.3f} ms)", *own.rank,
+                                own.iteration_launches, *own.iteration_ms));
+  }
+  if (words.empty()) return;
+  if (others > 0) words.push_back(fmt::format("{} more", others));
+  warnings.push_back(fmt::format(
+      "doubtful: the iterations found on {} take another time than those of the other ranks, "
+      "{:.3f} ms: they are not the same steps; mark them, or set INLINE_PROF_ITERATION",
+      fmt::join(words, ", "), usual));
+}
+
 }  // namespace
 
 FileFacts file_facts(const read::Profile& profile) {
@@ -148,10 +186,14 @@ FileFacts file_facts(const read::Profile& profile) {
                   .host = profile.host_name,
                   .device_ids = {},
                   .started_at = profile.started_at,
+                  .iteration_ms = {},
+                  .iteration_launches = profile.profiler.iteration_launches.value_or(0),
                   .is_watched = profile.watched.has_value()};
   for (const read::Device& device : profile.devices)
     facts.device_ids.push_back(device.device_id);
   std::ranges::sort(facts.device_ids);
+  if (profile.profiler.iteration_source == "auto" && !profile.iter_time_ms.empty())
+    facts.iteration_ms = median(profile.iter_time_ms);
   return facts;
 }
 
@@ -170,6 +212,7 @@ std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
   warn_of_programs(files, warnings);
   warn_of_repeated_ranks(files, warnings);
   warn_of_repeated_hosts(files, warnings);
+  warn_of_iterations(files, warnings);
   if (which == FilesOfRun::kAll) warn_of_missing_ranks(files, warnings);
   return warnings;
 }

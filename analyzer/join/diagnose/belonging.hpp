@@ -21,6 +21,9 @@ struct FileFacts {
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
   std::string started_at;
+  // Of iterations that were found in the launches; empty for others.
+  std::optional<double> iteration_ms = std::nullopt;  // median
+  std::int64_t iteration_launches = 0;
   bool is_watched = false;  // has histories, which join those of a rank that was started again
 };
 
@@ -32,8 +35,9 @@ struct FileFacts {
 
 // Returns what speaks against the files being the ranks of one run: formats or programs that
 // differ, a rank (or, if ranks are not known, a host's devices) that is there twice, one that is
-// missing.  A report is made of them all the same, since somebody may want to see two runs side by
-// side; each sentence names files or ranks.  If they are some files of a run, none is missing.
+// missing; iterations that take another time than most ranks' do.  A report is made of them all the
+// same, since somebody may want to see two runs side by side; each sentence names files or ranks.
+// If they are some files of a run, none is missing.
 enum class FilesOfRun { kAll, kSome };
 [[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
                                                           FilesOfRun which = FilesOfRun::kAll);

@@ -62,6 +62,25 @@ TEST(Belonging, MissingRanksAreNamed) {
               ElementsAre("no file of rank 0, 2 to 4, 7: 5 of 8 ranks are missing"));
 }
 
+// The last stage of a pipeline, of which micro-steps were taken for iterations.
+TEST(Belonging, ARankWhoseIterationsTakeAnotherTimeIsNamed) {
+  std::vector<FileFacts> runs{run("a", 0, 4), run("b", 1, 4), run("c", 2, 4), run("d", 3, 4)};
+  for (FileFacts& facts : runs) {
+    facts.iteration_ms = 40.0;
+    facts.iteration_launches = 719;
+  }
+  runs[3].iteration_launches = 835;  // the stages need not launch the same
+  EXPECT_THAT(belonging_warnings(runs), IsEmpty());
+  runs[3].iteration_launches = 183;
+  runs[3].iteration_ms = 9.5;
+  EXPECT_THAT(belonging_warnings(runs),
+              ElementsAre("doubtful: the iterations found on rank 3 (183 launches, 9.500 ms) take "
+                          "another time than those of the other ranks, 40.000 ms: they are not the "
+                          "same steps; mark them, or set INLINE_PROF_ITERATION"));
+  EXPECT_THAT(belonging_warnings({runs[0], runs[3]}, FilesOfRun::kSome),
+              ElementsAre(testing::StartsWith("doubtful: the iterations found on rank 3 ")));
+}
+
 TEST(Belonging, ARankBeyondTheWorldHidesNoGap) {
   EXPECT_THAT(belonging_warnings({run("a", 0, 2), run("b", 9, 2)}),
               ElementsAre("no file of rank 1: 1 of 2 ranks are missing"));

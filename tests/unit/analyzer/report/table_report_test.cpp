@@ -73,6 +73,14 @@ TEST(TableReport, ProposesTheOtherPeriod) {
   EXPECT_THAT(report_of(profile), HasSubstr("INLINE_PROF_ITERATION=period:97"));
 }
 
+TEST(TableReport, BeginsWithTheDoubtWhereTheIterationIsDoubtful) {
+  read::Profile profile = small_profile();
+  profile.profiler.iteration_confidence = 0.9;
+  EXPECT_THAT(report_of(profile), Not(HasSubstr("DOUBTFUL")));
+  profile.profiler.iteration_confidence = 0.45;
+  EXPECT_THAT(report_of(profile), testing::StartsWith("what        DOUBTFUL: these may be no "));
+}
+
 TEST(TableReport, ListsThePhases) {
   read::Profile profile = small_profile();
   profile.phases.resize(2);
