@@ -44,47 +44,26 @@ std::vector<std::size_t> gaps_of(const std::vector<std::size_t>& places) {
   return gaps;
 }
 
-// Counts how often each hash was added. Few of them differ, as a rule: an allocation for each, as
-// in a standard container, takes longer than everything else.
-class HashCounts {
+// Counts how often each value was added. Few of them differ, as a rule.
+class ValueCounts {
  public:
   struct Entry {
-    std::uint64_t hash = 0;
-    std::uint32_t number = 0;  // of the hash, in the order in which they were first added
-    std::uint32_t count = 0;   // 0: there is none
+    std::uint64_t value = 0;
+    std::size_t count = 0;
   };
 
-  const Entry& add(std::uint64_t hash) {
-    if (std::size_t{2} * size_ >= entries().size()) grow();
-    Entry& entry = place_of(hash);
-    if (entry.count == 0) entry = {.hash = hash, .number = size_++};
-    ++entry.count;
-    return entry;
+  // Returns the value's place, in the order in which they were first added.
+  std::size_t add(std::uint64_t value, std::size_t times = 1) {
+    auto known = std::find_if(entries_.begin(), entries_.end(),
+                              [&](const Entry& entry) { return entry.value == value; });
+    if (known == entries_.end()) known = entries_.insert(known, {.value = value});
+    known->count += times;
+    return static_cast<std::size_t>(known - entries_.begin());
   }
-  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  [[nodiscard]] std::span<Entry> entries() {
-    return more_.empty() ? std::span<Entry>(first_) : std::span<Entry>(more_);
-  }
-  Entry& place_of(std::uint64_t hash) {
-    const std::span<Entry> all = entries();
-    std::size_t place = static_cast<std::size_t>(hash >> 20U) & (all.size() - 1);
-    while (all[place].count != 0 && all[place].hash != hash)
-      place = (place + 1) & (all.size() - 1);
-    return all[place];
-  }
-  void grow() {
-    const std::vector<Entry> before(entries().begin(), entries().end());
-    more_.assign(4 * before.size(), {});
-    for (const Entry& entry : before) {
-      if (entry.count != 0) place_of(entry.hash) = entry;
-    }
-  }
-
-  std::array<Entry, 8> first_{};
-  std::vector<Entry> more_{};  // where those are too few; a power of two of them
-  std::uint32_t size_ = 0;
+  std::vector<Entry> entries_{};
 };
 
 // A reading of the segments: what is steady, what varies.
@@ -215,14 +194,15 @@ class Study {
   [[nodiscard]] std::optional<Reading> equal_segments() const {
     std::size_t best = 0;
     std::size_t most = 0;
-    HashCounts times;
+    ValueCounts times;
     for (std::size_t i = segment_count() - window_; i < segment_count(); ++i) {
-      const std::size_t so_far = times.add(hash(i)).count;
+      const std::size_t so_far = times.entries()[times.add(hash(i))].count;
       if (so_far > most) {
         most = so_far;
         best = i;
       }
-      if (static_cast<double>(times.size()) > kMostInterrupted * static_cast<double>(window_) + 1)
+      if (static_cast<double>(times.entries().size()) >
+          kMostInterrupted * static_cast<double>(window_) + 1)
         return std::nullopt;
     }
     if (static_cast<double>(most) < (1 - kMostInterrupted) * static_cast<double>(window_))
@@ -244,15 +224,12 @@ class Study {
 
   [[nodiscard]] Different different_segments() const {
     Different result;
-    HashCounts counts;
+    ValueCounts counts;
     for (std::size_t i = segment_count(); i > segment_count() - window_; --i) {
-      const HashCounts::Entry& entry = counts.add(hash(i - 1));
-      if (entry.count == 1) {
-        result.segments.push_back(i - 1);
-        result.times.push_back(0);
-      }
-      ++result.times[entry.number];
+      if (counts.add(hash(i - 1)) == result.segments.size()) result.segments.push_back(i - 1);
     }
+    for (const ValueCounts::Entry& entry : counts.entries())
+      result.times.push_back(entry.count);
     std::reverse(result.segments.begin(), result.segments.end());
     std::reverse(result.times.begin(), result.times.end());
     return result;
@@ -347,27 +324,14 @@ class Study {
   // Returns the value that most segments have, the least of several; few values differ, as a rule.
   template <typename Value>
   static std::size_t most_frequent(const Different& different, const Value& value) {
-    const std::size_t size = different.segments.size();
-    std::size_t alike = 1;
-    while (alike < size && value(alike) == value(0))
-      ++alike;
-    if (alike == size) return value(0);
-    std::vector<std::pair<std::size_t, std::size_t>> values;  // and how often it is there
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t one = value(i);
-      const auto known =
-          std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == one; });
-      if (known != values.end()) {
-        known->second += different.times[i];
-      } else {
-        values.emplace_back(one, different.times[i]);
-      }
-    }
-    return std::min_element(values.begin(), values.end(),
+    ValueCounts values;
+    for (std::size_t i = 0; i < different.segments.size(); ++i)
+      values.add(value(i), different.times[i]);
+    return std::min_element(values.entries().begin(), values.entries().end(),
                             [](const auto& a, const auto& b) {
-                              return std::pair(b.second, a.first) < std::pair(a.second, b.first);
+                              return std::pair(b.count, a.value) < std::pair(a.count, b.value);
                             })
-        ->first;
+        ->value;
   }
 
   [[nodiscard]] bool is_between_waits(Launches launches) const {
@@ -393,8 +357,10 @@ class Study {
     if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
     std::reverse(regular.begin(), regular.end());
     std::reverse(interrupted.begin(), interrupted.end());
+    // Several equal gaps are those of a longer iteration.
     const bool is_at_random = !are_evaluations(interrupted, i, regular.size());
     if (is_at_random && (reading.may_vary || regular.size() < fewest_ ||
+                         (interrupted.size() > 2 && are_all_equal(gaps_of(interrupted))) ||
                          static_cast<double>(interrupted.size()) >
                              kMostEvaluations * static_cast<double>(segment_count() - i)))
       return std::nullopt;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <string>
@@ -235,6 +236,28 @@ TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
   EXPECT_GT(phases[1]["iterations"], 100);
 }
 
+// A loop of 20 kernels whose first and last come in each iteration of the program behind it, too.
+// It ends soon after its warm-up.
+TEST(Iterations, ThatEndSoonAreSearchedForAnew) {
+  std::string recording;
+  for (int kernel = 0; kernel < 300; ++kernel)
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+  recording += "calls\n";
+  for (int kernel = 0; kernel < 20; ++kernel)
+    recording.append("k").append(std::to_string(kernel)).append(" ");
+  recording += "s <21:" + std::to_string(21 * 35) + "\n";
+  std::string step = "k0 ";
+  for (int kernel = 20; kernel < 300; ++kernel)
+    step.append("k").append(std::to_string(kernel)).append(" ");
+  recording += step + "k19 s <283:" + std::to_string(283 * 600) + "\n";
+  const ProfiledRun run("host_recording", {.arguments = {"recording.txt"},
+                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
+                                           .files = {{"recording.txt", recording}}});
+  EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 282) << run.output;
+  ASSERT_EQ(run.profile["phases"].size(), 2U) << run.output;
+  EXPECT_EQ(run.profile["phases"][1]["kernel_launches"], 282);
+}
+
 // --- recordings of real programs, made again call by call
 
 const Texts kOneSample{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"};
@@ -271,9 +294,13 @@ TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AProgram, RecordedIterationsOf,
-                         testing::Values("dlrm_adagrad", "gpt_accumulated_2_deep", "gpt_fused",
-                                         "lightning", "resnet18", "vit"),
-                         [](const auto& name) { return std::string(name.param); });
+                         testing::Values("dlrm_adagrad", "frameworks/megatron_pipeline_4_first",
+                                         "frameworks/megatron_pipeline_4_last",
+                                         "frameworks/replicated_2", "gpt_accumulated_2_deep",
+                                         "gpt_fused", "lightning", "resnet18", "vit"),
+                         [](const auto& name) {
+                           return std::filesystem::path(name.param).filename().string();
+                         });
 
 TEST(RecordedIterations, AreNotFoundWhereThereAreNone) {
   const ProfiledRun run("host_recording", searching({recording_file("none_requests_8")}, kOneSample,
