@@ -147,7 +147,7 @@ void warn_of_iterations(const std::vector<FileFacts>& all, std::vector<std::stri
     if (own.rank && own.iteration_ms) times.push_back(*own.iteration_ms);
   }
   if (times.size() < 2) return;
-  // Of two, or of two halves, the longer ones are whole.
+  // The longer one of two is more likely whole.
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   const double usual = *middle;

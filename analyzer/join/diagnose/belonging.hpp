@@ -21,8 +21,8 @@ struct FileFacts {
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
   std::string started_at;
-  // Of iterations that were found in the launches; empty for others.
-  std::optional<double> iteration_ms = std::nullopt;  // median
+  // The median, if iterations were found in the launches; empty for others.
+  std::optional<double> iteration_ms = std::nullopt;
   std::int64_t iteration_launches = 0;
   bool is_watched = false;  // has histories, which join those of a rank that was started again
 };
