@@ -91,7 +91,8 @@ class FreshRecordings : public testing::TestWithParam<FreshSet> {};
 INSTANTIATE_TEST_SUITE_P(Recordings, FreshRecordings,
                          testing::Values(FreshSet{"fresh_1", 20, 17, 1},
                                          FreshSet{"fresh_2", 26, 22, 0},
-                                         FreshSet{"frameworks", 31, 27, 1}),
+                                         FreshSet{"frameworks", 31, 27, 1},
+                                         FreshSet{"frameworks_judged", 9, 9, 0}),
                          [](const auto& set) { return std::string(set.param.folder); });
 
 TEST_P(FreshRecordings, ShowAsManyIterationsAsTheyDid) {
