@@ -34,15 +34,16 @@ std::string describe_doubts(const join::Analysis& analysis) {
   const bool is_incomplete = std::ranges::any_of(
       analysis.runs, [](const join::Run& run) { return !run.profile.complete; });
   if (is_incomplete) doubts += "NOT COMPLETE. ";
-  const bool is_doubtful =
-      std::ranges::any_of(analysis.runs,
-                          [](const join::Run& run) {
-                            return run.profile.profiler.iteration_confidence.value_or(1.0) <
-                                   kLeastConfidence;
-                          }) ||
-      std::ranges::any_of(analysis.warnings, [](const std::string& warning) {
-        return warning.starts_with("doubtful: the iterations");
-      });
+  const auto is_guess = [](const join::Run& run) {
+    const auto& profiler = run.profile.profiler;
+    return profiler.iteration_source == "auto" &&
+           profiler.iteration_confidence.value_or(1.0) < kLeastConfidence;
+  };
+  const auto is_about_iterations = [](const std::string& warning) {
+    return warning.starts_with("doubtful: the iterations");
+  };
+  const bool is_doubtful = std::ranges::any_of(analysis.runs, is_guess) ||
+                           std::ranges::any_of(analysis.warnings, is_about_iterations);
   if (is_doubtful) doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
     doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",

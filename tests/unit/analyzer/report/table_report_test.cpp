@@ -75,6 +75,7 @@ TEST(TableReport, ProposesTheOtherPeriod) {
 
 TEST(TableReport, BeginsWithTheDoubtWhereTheIterationIsDoubtful) {
   read::Profile profile = small_profile();
+  profile.profiler.iteration_source = "auto";
   profile.profiler.iteration_confidence = 0.9;
   EXPECT_THAT(report_of(profile), Not(HasSubstr("DOUBTFUL")));
   profile.profiler.iteration_confidence = 0.45;
