@@ -119,6 +119,7 @@ std::string history_json(const join::WatchedRun& run) {
                              {"rank", or_null(rank.rank)},
                              {"device_id", rank.device_id},
                              {"file", rank.file},
+                             {"event_list", rank.event_list},
                              {"processes", rank.processes},
                              {"iteration_us", series_json(rank.iteration_us)},
                              {"own_us", series_json(rank.own_us)},

@@ -62,6 +62,7 @@ struct WatchedFile {
   std::string file;
   std::string host;
   std::optional<std::int64_t> rank;
+  std::string event_list;  // its hash; empty if the file does not say, or has several phases
   double started_at_s = 0.0;
   double until_s = 0.0;
   double budget = 0.0;

@@ -366,6 +366,7 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
       rank.rank = file.rank;
       rank.device_id = device.device_id;
       rank.file = file.file;
+      rank.event_list = file.event_list;
       ++rank.processes;
       fill(rank.iteration_us, run.columns, file.iteration_us, file.columns);
       fill(rank.own_us, run.columns, device.own_us, file.columns);
@@ -387,18 +388,22 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
 
 std::vector<Series> relative_to_peers(const WatchedRun& run, Series WatchedRank::*series) {
   std::vector<Series> relative(run.ranks.size(), Series(run.columns.size(), kNotKnown));
+  std::map<std::string, std::vector<std::size_t>> peers_of;
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
+    peers_of[run.ranks[rank].event_list].push_back(rank);
   std::vector<double> known;
-  for (std::size_t i = 0; i < run.columns.size(); ++i) {
-    known.clear();
-    for (const WatchedRank& rank : run.ranks) {
-      const float us = (rank.*series)[i];
-      if (!std::isnan(us)) known.push_back(us);
+  for (const auto& [list, peers] : peers_of) {
+    for (std::size_t i = 0; i < run.columns.size() && peers.size() > 1; ++i) {
+      known.clear();
+      for (const std::size_t rank : peers) {
+        const float us = (run.ranks[rank].*series)[i];
+        if (!std::isnan(us)) known.push_back(us);
+      }
+      const double middle = known.empty() ? 0.0 : base::median_in_place(known);
+      if (!(middle > 0)) continue;
+      for (const std::size_t rank : peers)
+        relative[rank][i] = static_cast<float>((run.ranks[rank].*series)[i] / middle);
     }
-    if (known.empty()) continue;
-    const double middle = base::median_in_place(known);
-    if (!(middle > 0)) continue;
-    for (std::size_t k = 0; k < run.ranks.size(); ++k)
-      relative[k][i] = static_cast<float>((run.ranks[k].*series)[i] / middle);
   }
   return relative;
 }

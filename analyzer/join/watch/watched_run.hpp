@@ -16,7 +16,8 @@ struct WatchedRank {
   std::string host;  // of the newest process
   std::optional<std::int64_t> rank;
   std::int64_t device_id = 0;
-  std::string file;  // of the newest process
+  std::string file;        // of the newest process
+  std::string event_list;  // ranks of one list are peers: stages of a pipeline differ
   std::size_t processes = 0;
   Series iteration_us;  // a value each column of the run
   Series own_us;        // kernels that are no collectives
@@ -71,7 +72,8 @@ struct WatchedRun {
 // times what its peers take.
 [[nodiscard]] WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio = 1.05);
 
-// Returns times of each device relative to the median of all in the same column; NaN: not known.
+// Returns times of each device relative to the median of its peers in the same column; NaN: not
+// known, or without a peer.
 [[nodiscard]] std::vector<Series> relative_to_peers(const WatchedRun& run,
                                                     Series WatchedRank::*series);
 

@@ -229,8 +229,11 @@ class HeatMap extends Chart {
 function rankRows(series) {
   const of = (rank) => series.endsWith('iteration') ? rank.iteration_us : rank.own_us;
   const all = data.ranks.map(of);
-  const base = series.startsWith('past') ? null : peers(all);
-  const ratios = all.map((values) => relativeTo(values, base === null ? medianOverTime(values) : base));
+  // Ranks of one list of events are peers: the stages of a pipeline differ.
+  const base = series.startsWith('past') ? null : new Map(data.ranks.map(({event_list: list}) =>
+    [list, peers(all.filter((_, i) => data.ranks[i].event_list === list))]));
+  const ratios = all.map((values, i) =>
+    relativeTo(values, base === null ? medianOverTime(values) : base.get(data.ranks[i].event_list)));
   const group = Math.ceil(data.ranks.length / kMostRows);
   const rows = [];
   for (let first = 0; first < data.ranks.length; first += group) {

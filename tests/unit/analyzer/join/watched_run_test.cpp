@@ -311,6 +311,16 @@ TEST(Recurrences, SlownessOfAllThatPassesIsData) {
   EXPECT_THAT(run.recurrences[0].what, HasSubstr("3 times all ranks together were slower"));
 }
 
+TEST(Recurrences, StagesOfAPipelineAreNoPeers) {
+  std::vector<WatchedFile> files;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    read::Profile profile = watched_profile(rank, 10, [&](double) { return rank < 2 ? 1.0 : 1.5; });
+    profile.profiler.event_list_hash = rank < 2 ? "first" : "last";
+    files.push_back(file_of(profile));
+  }
+  EXPECT_THAT(watched_run(std::move(files)).recurrences, IsEmpty());
+}
+
 TEST(Recurrences, EqualRanksHaveNone) {
   const WatchedRun run = run_of(16, 24, [](std::size_t rank, double hour) {
     return 1.0 + 0.02 * std::sin(3.0 * static_cast<double>(rank) + hour);
