@@ -12,7 +12,7 @@ namespace {
 // A block holds at least so many samples and seconds. Of more than kMostPending samples, every
 // second, fourth ... is kept.
 constexpr std::size_t kSamplesOfABlock = 15;
-constexpr double kBlock_s = 30;
+constexpr double kBlockSeconds = 30;
 constexpr std::size_t kMostPending = 128;
 
 // The numbers of newest blocks that are compared with up to kBlocksBefore blocks before them: 2 to
@@ -23,7 +23,7 @@ constexpr std::size_t kFewestBefore = 8;
 constexpr std::size_t kMostBlocks = kBlocksBefore + kBlocksAfter.back();
 // Compared blocks span no more than this: a drift of 10 % a week moves 0.8 % between the middles of
 // both halves, less than kSmallestChange.
-constexpr double kLongestWindow_s = 86400;
+constexpr double kLongestWindowSeconds = 86400;
 constexpr double kSmallestChange = 0.01;
 // A scale is not tested before it has seen so many shifts, and reports only large changes until
 // their largest are known better.
@@ -31,7 +31,7 @@ constexpr std::size_t kFewestShifts = 16;
 constexpr std::size_t kShiftsToKnow = 64;
 constexpr double kLargeChange = 0.1;
 // Shifts are forgotten after one or two weeks.
-constexpr double kGeneration_s = 7 * 86400.0;
+constexpr double kGenerationSeconds = 7 * 86400.0;
 
 // The shift to this power has a tail that is extrapolated as an exponential one. 2 would fit
 // Gaussian noise, 1 noise with an exponential tail; simulations of levels that last for hours ask
@@ -89,7 +89,7 @@ ChangeDetector::ChangeDetector(double false_alarms_per_month, std::size_t series
 std::optional<Change> ChangeDetector::add(double time_s, std::int64_t iteration, double value_ns) {
   if (!(value_ns > 0) || !std::isfinite(value_ns)) return {};
   std::optional<Change> change;
-  if (pending_count_ >= kSamplesOfABlock && time_s >= pending_start_s_ + kBlock_s) {
+  if (pending_count_ >= kSamplesOfABlock && time_s >= pending_start_s_ + kBlockSeconds) {
     close_block();
     const double seconds = time_s - pending_start_s_;
     // A pause of the program is not the duration of a block.
@@ -134,7 +134,7 @@ void ChangeDetector::close_block() {
   pending_.clear();
   pending_count_ = 0;
   stride_ = 1;
-  if (pending_start_s_ < generation_start_s_ + kGeneration_s) return;
+  if (pending_start_s_ < generation_start_s_ + kGenerationSeconds) return;
   generation_start_s_ = pending_start_s_;
   for (Scale& scale : scales_)
     scale.earlier = std::exchange(scale.recent, {});
@@ -154,7 +154,7 @@ std::optional<Change> ChangeDetector::test(std::size_t index) {
   if (blocks_.size() <= after) return {};
   const std::size_t split = blocks_.size() - after;
   std::size_t first = split - std::min(split, kBlocksBefore);
-  while (first < split && blocks_.back().start_s - blocks_[first].start_s > kLongestWindow_s)
+  while (first < split && blocks_.back().start_s - blocks_[first].start_s > kLongestWindowSeconds)
     ++first;
   if (split - first < std::max(kFewestBefore, after / 2)) return {};
 

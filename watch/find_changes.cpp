@@ -15,7 +15,7 @@ constexpr std::size_t kFewestOnASide = 3;       // bins
 constexpr double kSmallestChangeOfBins = 0.02;  // a bucket of a sketch
 
 // A change has lasted so long, and for such a share of the history.
-constexpr double kShortest_s = 1800;
+constexpr double kShortestSeconds = 1800;
 constexpr double kShortestShare = 0.02;
 
 struct Point {
@@ -131,7 +131,7 @@ void find_in(std::span<const Bin> bins, std::span<const Point> points, double al
   const double after = level(jump.at, jump.at + kFewestOnASide);
   if ((after - before) / jump.size < 0.5) return;
   // The newest bins are a minute wide, and share what older bins average.
-  const double least_s = std::max(kShortest_s, kShortestShare * seconds);
+  const double least_s = std::max(kShortestSeconds, kShortestShare * seconds);
   if (bins.back().end_s - bins[jump.at].start_s < least_s) return;
   find_in(bins.first(jump.at), points.first(jump.at), alarms_per_second, changes);
   const double size = after - before;

@@ -8,7 +8,7 @@
 namespace inline_prof::watch {
 namespace {
 
-constexpr double kFinestBin_s = 60;
+constexpr double kFinestBinSeconds = 60;
 // Bins with more buckets than this, on average, leave room for fewer bins. A noise of 5 % fills 20.
 constexpr std::size_t kBucketsOfABin = 26;
 // The width of bins grows with this power of their age. 1 would leave 3 bins for all but the last
@@ -21,7 +21,7 @@ History::History(std::size_t most_bins) : most_bins_(std::max<std::size_t>(most_
 
 void History::add(double time_s, std::int64_t iteration, double value_ns) {
   if (!bins_.empty()) time_s = std::max(time_s, bins_.back().end_s);
-  const bool is_new = bins_.empty() || time_s >= bins_.back().start_s + kFinestBin_s;
+  const bool is_new = bins_.empty() || time_s >= bins_.back().start_s + kFinestBinSeconds;
   if (is_new && !bins_.empty()) bins_.back().sketch.fold_tails();
   if (is_new)
     bins_.push_back({.start_s = time_s,
@@ -67,7 +67,7 @@ void History::limit_bins() {
     for (std::size_t i = 0; i + 2 < bins_.size(); ++i) {
       const double width = bins_[i + 1].end_s - bins_[i].start_s;
       const double age = now_s - bins_[i + 1].end_s;
-      const double score = width / std::pow(std::max(age, 0.0) + kFinestBin_s, kPowerOfAge);
+      const double score = width / std::pow(std::max(age, 0.0) + kFinestBinSeconds, kPowerOfAge);
       if (score < least) {
         least = score;
         narrowest = i;

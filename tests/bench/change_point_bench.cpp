@@ -25,7 +25,7 @@ using inline_prof::watch::test::kKinds;
 using inline_prof::watch::test::name_of;
 using inline_prof::watch::test::Noise;
 
-constexpr double kDay_s = 86400;
+constexpr double kDaySeconds = 86400;
 // 0.02 % of steps of 250 ms, 7 us a pair.
 constexpr double kPairsPerSecond = 28;
 
@@ -39,10 +39,10 @@ void count_alarms(Kind kind, int series, double days) {
     const double share = (0.2 + 0.8 * std::exp(1.5 * noise.normal() - 1.125)) / 1000;
     const double every_s = 1 / (std::min(share, 0.14) * kPairsPerSecond);
     ChangeDetector detector(1, 1000);
-    for (double time = 0; time < days * kDay_s; time += every_s * (0.5 + noise.uniform())) {
+    for (double time = 0; time < days * kDaySeconds; time += every_s * (0.5 + noise.uniform())) {
       if (!detector.add(time, std::llround(4 * time), 1e5 * noise.at(time))) continue;
       ++alarms;
-      if (time < 7 * kDay_s) ++in_first_week;
+      if (time < 7 * kDaySeconds) ++in_first_week;
     }
   }
   const double months = series / 1000.0 * days / 30;
@@ -66,7 +66,7 @@ void measure_delays(const Case& one, int runs) {
   for (int i = 0; i < runs; ++i) {
     Noise noise(one.kind, 777'000 + static_cast<std::uint64_t>(i));
     ChangeDetector detector(1, 1000);
-    const double change_s = one.days * kDay_s + 977 * noise.uniform();
+    const double change_s = one.days * kDaySeconds + 977 * noise.uniform();
     bool is_found = false;
     for (double time = 0; time < change_s + 1800 && !is_found;
          time += one.every_s * (0.5 + noise.uniform())) {

@@ -17,18 +17,18 @@ using test::Noise;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr double kHour_s = 3600;
-constexpr double kDay_s = 24 * kHour_s;
+constexpr double kHourSeconds = 3600;
+constexpr double kDaySeconds = 24 * kHourSeconds;
 // An event that is 2 % of the iteration gets 1.6 % of the pairs: at 0.02 %, steps of 250 ms and 7
 // us a pair, which are 28 pairs a second.
-constexpr double kLargeEvent_s = 2.2;
-constexpr double kMeanEvent_s = 36;  // one of 1,000
-constexpr double kIteration_s = 0.25;
+constexpr double kLargeEventSeconds = 2.2;
+constexpr double kMeanEventSeconds = 36;  // one of 1,000
+constexpr double kIterationSeconds = 0.25;
 
 struct Series {
   Kind kind = Kind::kNormal;
   std::uint64_t seed = 1;
-  double every_s = kLargeEvent_s;
+  double every_s = kLargeEventSeconds;
   double days = 1;
   double change_s = std::numeric_limits<double>::infinity();
   double ratio = 1;
@@ -38,7 +38,7 @@ struct Series {
 template <typename Take>
 void run(const Series& series, Take take) {
   Noise noise(series.kind, series.seed);
-  for (double time = 0; time < series.days * kDay_s;
+  for (double time = 0; time < series.days * kDaySeconds;
        time += series.every_s * (0.5 + noise.uniform()))
     take(time, 1e5 * noise.at(time) * (time < series.change_s ? 1 : series.ratio));
 }
@@ -79,18 +79,18 @@ int found_in_time(Series series, int runs, double minutes) {
 // 200 runs of the benchmark: 97 % within 30 minutes after two days, all after a week; the median
 // delay is 12 minutes.
 TEST(ChangeDetector, FindsThreePercentOfALargeEventWithinHalfAnHour) {
-  const Series series{.days = 2.1, .change_s = 2 * kDay_s + 500, .ratio = 1.03};
+  const Series series{.days = 2.1, .change_s = 2 * kDaySeconds + 500, .ratio = 1.03};
   EXPECT_GE(found_in_time(series, 8, 30), 7);
   const Series faster{
-      .kind = Kind::kHeavyTails, .days = 2.1, .change_s = 2 * kDay_s + 500, .ratio = 0.97};
+      .kind = Kind::kHeavyTails, .days = 2.1, .change_s = 2 * kDaySeconds + 500, .ratio = 0.97};
   EXPECT_EQ(found_in_time(faster, 3, 30), 3);
 }
 
 // The benchmark: after 2.2 minutes on average, 2.7 at most.
 TEST(ChangeDetector, FindsAThrottledGpuWithinFiveMinutes) {
-  Series series{.days = 0.15, .change_s = 3 * kHour_s + 500, .ratio = 1.2};
+  Series series{.days = 0.15, .change_s = 3 * kHourSeconds + 500, .ratio = 1.2};
   EXPECT_EQ(found_in_time(series, 10, 5), 10);
-  series.every_s = kIteration_s;
+  series.every_s = kIterationSeconds;
   EXPECT_EQ(found_in_time(series, 3, 5), 3);
 }
 
@@ -99,8 +99,9 @@ class FalseAlarms : public testing::TestWithParam<Kind> {};
 // The benchmark shows how many there are in months of 1,000 series; here are a few of each kind.
 TEST_P(FalseAlarms, AreRare) {
   for (std::uint64_t seed = 0; seed < 3; ++seed)
-    EXPECT_THAT(changes_of({.kind = GetParam(), .seed = seed, .every_s = kMeanEvent_s, .days = 20}),
-                IsEmpty());
+    EXPECT_THAT(
+        changes_of({.kind = GetParam(), .seed = seed, .every_s = kMeanEventSeconds, .days = 20}),
+        IsEmpty());
   EXPECT_THAT(changes_of({.kind = GetParam(), .seed = 7, .days = 2}), IsEmpty());
 }
 
@@ -114,8 +115,8 @@ TEST(ChangeDetector, ReportsAChangeOnceAndItsEndOnce) {
   ChangeDetector detector(1, 1000);
   std::vector<Change> changes;
   Noise noise(Kind::kNormal, 3);
-  for (double time = 0; time < 2 * kDay_s; time += kLargeEvent_s) {
-    const bool is_slow = time > 0.8 * kDay_s && time < 1.2 * kDay_s;
+  for (double time = 0; time < 2 * kDaySeconds; time += kLargeEventSeconds) {
+    const bool is_slow = time > 0.8 * kDaySeconds && time < 1.2 * kDaySeconds;
     const auto change =
         detector.add(time, iteration_at(time), (is_slow ? 1.3 : 1) * 1e5 * noise.at(time));
     if (change) changes.push_back(*change);
@@ -123,7 +124,7 @@ TEST(ChangeDetector, ReportsAChangeOnceAndItsEndOnce) {
   ASSERT_THAT(changes, SizeIs(2));
   EXPECT_NEAR(changes[0].ratio, 1.3, 0.03);
   EXPECT_NEAR(changes[1].ratio, 1 / 1.3, 0.03);
-  EXPECT_NEAR(changes[1].began_s, 1.2 * kDay_s, 60);
+  EXPECT_NEAR(changes[1].began_s, 1.2 * kDaySeconds, 60);
 }
 
 TEST(ChangeDetector, SurvivesPausesAndNonsense) {
@@ -131,26 +132,26 @@ TEST(ChangeDetector, SurvivesPausesAndNonsense) {
   Noise noise(Kind::kNormal, 4);
   double pause_s = 0;
   int changes = 0;
-  for (double time = 0; time < kDay_s; time += kLargeEvent_s) {
-    if (pause_s == 0 && time > kDay_s / 2) pause_s = kDay_s;  // the program was suspended
+  for (double time = 0; time < kDaySeconds; time += kLargeEventSeconds) {
+    if (pause_s == 0 && time > kDaySeconds / 2) pause_s = kDaySeconds;  // the program was suspended
     changes += detector.add(time + pause_s, iteration_at(time), 1e5 * noise.at(time)) ? 1 : 0;
     for (const double nonsense : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(),
                                   std::numeric_limits<double>::infinity()})
       EXPECT_FALSE(detector.add(time + pause_s, 0, nonsense));
     // A sample that held the pause, and time that stands still.
-    if (pause_s > 0 && time < kDay_s / 2 + 3 * kLargeEvent_s) {
+    if (pause_s > 0 && time < kDaySeconds / 2 + 3 * kLargeEventSeconds) {
       EXPECT_FALSE(detector.add(time + pause_s, 0, 8.64e13));
     }
   }
   EXPECT_EQ(changes, 0);
-  for (double time = 2 * kDay_s; time < 2 * kDay_s + 400; time += kLargeEvent_s)
+  for (double time = 2 * kDaySeconds; time < 2 * kDaySeconds + 400; time += kLargeEventSeconds)
     changes += detector.add(time, iteration_at(time), 1.3e5 * noise.at(time)) ? 1 : 0;
   EXPECT_EQ(changes, 1);
 }
 
 TEST(ChangeDetector, IsSilentIfNoFalseAlarmIsAllowed) {
   ChangeDetector detector(0, 1000);
-  run({.days = 0.5, .change_s = kHour_s * 8, .ratio = 3}, [&](double time, double value) {
+  run({.days = 0.5, .change_s = kHourSeconds * 8, .ratio = 3}, [&](double time, double value) {
     EXPECT_FALSE(detector.add(time, iteration_at(time), value));
   });
 }
@@ -163,13 +164,16 @@ std::vector<Change> changes_afterwards(const Series& series) {
 
 TEST(FindChanges, FindsFivePercentInAHistory) {
   for (const double days : {1.0, 7.0}) {
-    const auto changes = changes_afterwards(
-        {.seed = 5, .every_s = 5, .days = days, .change_s = 0.7 * days * kDay_s, .ratio = 1.05});
+    const auto changes = changes_afterwards({.seed = 5,
+                                             .every_s = 5,
+                                             .days = days,
+                                             .change_s = 0.7 * days * kDaySeconds,
+                                             .ratio = 1.05});
     ASSERT_THAT(changes, SizeIs(1)) << days;
     EXPECT_NEAR(changes[0].ratio, 1.05, 0.01);
     EXPECT_LT(changes[0].ratio_low, 1.05);
     EXPECT_GT(changes[0].ratio_high, 1.05);
-    EXPECT_NEAR(changes[0].began_s, 0.7 * days * kDay_s, 0.07 * days * kDay_s);
+    EXPECT_NEAR(changes[0].began_s, 0.7 * days * kDaySeconds, 0.07 * days * kDaySeconds);
   }
 }
 
@@ -196,6 +200,7 @@ TEST(FindChanges, TakesFewAndEmptyBins) {
 
 TEST(ChangeGroups, HoldChangesOfTheSameTime) {
   std::vector<Change> changes;
+  changes.reserve(8);
   for (int i = 0; i < 5; ++i)
     changes.push_back({.began_s = 1000.0 + 10 * i, .detected_s = 1200, .ratio = 1.38 + 0.01 * i});
   changes.push_back({.began_s = 1100, .detected_s = 1300, .ratio = 0.9});

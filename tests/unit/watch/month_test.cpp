@@ -14,8 +14,8 @@
 namespace inline_prof::watch {
 namespace {
 
-constexpr double kStep_s = 0.25;
-constexpr double kPair_s = 7e-6;
+constexpr double kStepSeconds = 0.25;
+constexpr double kPairSeconds = 7e-6;
 constexpr double kBudget = 0.0002;
 constexpr std::size_t kEvents = 1000;
 // One of so many iterations is simulated, for the time of the test: 1 takes two minutes with -O2.
@@ -23,9 +23,9 @@ constexpr std::size_t kEvents = 1000;
 #define INLINE_PROF_SIMULATED_OF 100
 #endif
 constexpr std::int64_t kSimulatedOf = INLINE_PROF_SIMULATED_OF;
-constexpr auto kIterationsOfAnHour = static_cast<std::int64_t>(3600 / kStep_s);
-constexpr std::int64_t kHours = 30 * 24;
-constexpr std::int64_t kThrottledHour = 20 * 24;
+constexpr auto kIterationsOfAnHour = static_cast<std::int64_t>(3600 / kStepSeconds);
+constexpr std::int64_t kHours = std::int64_t{30} * 24;
+constexpr std::int64_t kThrottledHour = std::int64_t{20} * 24;
 
 struct WatchedEvent {
   double ns;
@@ -44,7 +44,7 @@ TEST(AMonth, StaysWithinItsBudgetAndMemory) {
     weights.push_back(weight(ns, 0.05));
   }
   // A hundredth less than may be spent: hours differ by 0.1 % by chance.
-  const double rate = 0.99 * kBudget * kStep_s / kPair_s;
+  const double rate = 0.99 * kBudget * kStepSeconds / kPairSeconds;
   std::vector<Change> changes;
   std::size_t early = 0;
   double most_of_an_hour = 0;
@@ -54,7 +54,7 @@ TEST(AMonth, StaysWithinItsBudgetAndMemory) {
     std::size_t pairs = 0;
     for (std::int64_t i = 0; i < kIterationsOfAnHour; i += kSimulatedOf) {
       const std::int64_t iteration = hour * kIterationsOfAnHour + i;
-      const double time = static_cast<double>(iteration) * kStep_s;
+      const double time = static_cast<double>(iteration) * kStepSeconds;
       for (const std::size_t index : choose(iteration, 1, weights, rate)) {
         WatchedEvent& event = events[index];
         const double slower = hour >= kThrottledHour ? 1.2 : 1;
@@ -65,7 +65,7 @@ TEST(AMonth, StaysWithinItsBudgetAndMemory) {
       }
     }
     if (hour < kThrottledHour) early = changes.size();
-    const double of_an_hour = static_cast<double>(pairs) * kSimulatedOf * kPair_s / 3600;
+    const double of_an_hour = static_cast<double>(pairs) * kSimulatedOf * kPairSeconds / 3600;
     most_of_an_hour = std::max(most_of_an_hour, of_an_hour);
     if (hour % 24 != 23) continue;
     std::size_t bytes = 0;

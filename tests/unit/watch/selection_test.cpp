@@ -19,6 +19,7 @@ std::vector<double> weights_of_a_step() {
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> times(std::log(20'000), 1.5);
   std::vector<double> weights;
+  weights.reserve(1000);
   for (int i = 0; i < 1000; ++i)
     weights.push_back(weight(times(random), 0.05));
   return weights;
