@@ -32,7 +32,7 @@ bool is_in_table(const read::Op& op, std::string_view kernel_name) {
 
 // The delay of a kernel that ends while another stream does this.
 struct Delay {
-  double read::Neighbours::*share;
+  std::uint8_t read::Neighbours::*percent;
   double usual_us;
   double most_us;
 };
@@ -52,7 +52,7 @@ bool is_slowed(const read::Op& op) {
 void add_neighbours(Prediction& prediction, const read::Neighbours& neighbours) {
   prediction.time = prediction.time + microseconds(usual_delay_us(neighbours));
   for (const Delay& delay : kDelays) {
-    const double share = neighbours.*delay.share;
+    const double share = 0.01 * neighbours.*delay.percent;
     prediction.interval90->second = (1 + share * kMostLost) * prediction.interval90->second +
                                     microseconds(share * delay.most_us);
     if (share > 0) prediction.tail_probability = nullptr;  // of the kernel alone
@@ -64,7 +64,7 @@ void add_neighbours(Prediction& prediction, const read::Neighbours& neighbours) 
 double usual_delay_us(const read::Neighbours& neighbours) {
   double delay_us = 0;
   for (const Delay& delay : kDelays)
-    delay_us += neighbours.*delay.share * delay.usual_us;
+    delay_us += 0.01 * neighbours.*delay.percent * delay.usual_us;
   return delay_us;
 }
 

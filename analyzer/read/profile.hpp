@@ -75,10 +75,11 @@ struct LaunchShape {
   std::int64_t max_blocks_per_sm = 0;
 };
 
-// Shares of an event's time during which other streams of its device did what slows it.
+// Percent of an event's time during which other streams of its device did what slows it.  Files
+// have millions of events, so these are small.
 struct Neighbours {
-  double collective = 0;
-  double host_copy = 0;  // to the host or from it
+  std::uint8_t collective = 0;
+  std::uint8_t host_copy = 0;  // to the host or from it
 };
 
 struct Event {
@@ -96,6 +97,7 @@ struct Event {
   std::int64_t occurrence = 0;  // how often the name was met on this stream in the iteration before
   std::optional<std::int64_t> calls;
   bool in_cuda_graph = false;
+  Neighbours neighbours;  // means of the samples; zeros if not known
   std::vector<std::string> flags;
   std::string reason;  // why it was not timed as others were; empty if it was, or not known
   LaunchShape launch;
@@ -106,7 +108,6 @@ struct Event {
   std::vector<double> offsets_ms;  // start of the iteration to the start of the event; may be < 0
   std::vector<std::int64_t> iterations;
   std::vector<Tight> tight;
-  Neighbours neighbours;              // means of the samples; zeros if not known
   std::vector<double> after_wait_us;  // since the launching thread waited; NaN: it has not
   std::vector<std::string> extra_infos_start;
   std::vector<std::string> extra_infos_stop;

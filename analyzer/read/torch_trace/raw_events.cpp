@@ -183,6 +183,8 @@ void EventReader::read_events(simdjson::ondemand::array events) {
     } else {
       take(event);
     }
+    const char* behind = nullptr;  // damage there spares this event
+    if (element.current_location().get(behind) == simdjson::SUCCESS) event_at_ = behind;
   }
   event_at_ = nullptr;
 }

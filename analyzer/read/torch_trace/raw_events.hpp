@@ -101,7 +101,7 @@ class EventReader {
 
   simdjson::ondemand::parser parser_;
   simdjson::error_code failure_ = simdjson::SUCCESS;
-  const char* event_at_ = nullptr;  // where the event that is being read begins
+  const char* event_at_ = nullptr;  // behind the last event that was read whole
   std::size_t count_ = 0;           // of whole events
   std::size_t impossible_ = 0;      // of them, those with times that no clock gives
   bool has_events_ = false;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -87,9 +88,11 @@ double origin_us(const std::vector<Step>& steps, std::size_t i) {
 // A step ends where the next one begins.  The last one of a range ends with its own work, or when
 // the host is done with it.
 double length_us(const std::vector<Step>& steps, std::size_t i) {
-  const double end_us = is_followed(steps, i) ? steps[i + 1].start_us
-                                              : std::max(steps[i].end_us, steps[i].host_end_us);
-  return end_us - origin_us(steps, i);
+  const double start_us = origin_us(steps, i);
+  // A damaged trace may have the next step's work first.
+  if (is_followed(steps, i) && steps[i + 1].start_us > start_us)
+    return steps[i + 1].start_us - start_us;
+  return std::max({start_us, steps[i].end_us, steps[i].host_end_us}) - start_us;
 }
 
 std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
@@ -221,9 +224,9 @@ class Reader {
     TracedWorks found;
     for (std::size_t i = 0; i < trace_.works.size(); ++i) {
       const GpuWork& work = trace_.works[i];
-      if (work.args.empty()) continue;
-      const auto end =
-          static_cast<std::size_t>(work.args.data() - trace_.text.data()) + work.args.rfind('}');
+      const std::size_t close = work.args.rfind('}');
+      if (close == std::string_view::npos) continue;  // damaged, or none
+      const auto end = static_cast<std::size_t>(work.args.data() - trace_.text.data()) + close;
       const bool has_args = work.args.find('"') != std::string_view::npos;
       std::optional<std::size_t> event;
       if (event_of_work_[i]) event = place_of_event_[*event_of_work_[i]];
@@ -259,15 +262,17 @@ class Reader {
   }
 
   // Works of one stream follow each other, so what runs at the same time is of other streams.
-  void add_neighbours(read::Neighbours& means, const GpuWork& work, std::size_t samples) {
+  void add_neighbours(std::size_t event, const GpuWork& work) {
     if (work.kind != WorkKind::kKernel || is_collective(work)) return;
+    auto& [collective, host_copy] = shares_of_event_[event];
     const double end_us = work.start_us + work.duration_us;
-    const auto count = static_cast<double>(samples);
-    const auto add = [&](double& mean, const Stretches& neighbour) {
-      mean += (neighbour.share_of(work.start_us, end_us) - mean) / count;
+    collective += collectives_[work.device].share_of(work.start_us, end_us);
+    host_copy += host_copies_[work.device].share_of(work.start_us, end_us);
+    const auto percent = [&](double shares) {
+      const auto samples = static_cast<double>(profile_.events[event].measured_ms.size());
+      return static_cast<std::uint8_t>(std::clamp(std::round(100 * shares / samples), 0.0, 100.0));
     };
-    add(means.collective, collectives_[work.device]);
-    add(means.host_copy, host_copies_[work.device]);
+    profile_.events[event].neighbours = {percent(collective), percent(host_copy)};
   }
 
   void add_step(const std::vector<Step>& steps, std::size_t i) {
@@ -283,7 +288,7 @@ class Reader {
       event_of_work_[index] = it->second;
       Event& event = profile_.events[it->second];
       event.measured_ms.push_back(work.duration_us * 1e-3);
-      add_neighbours(event.neighbours, work, event.measured_ms.size());
+      add_neighbours(it->second, work);
       event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
       event.iterations.push_back(static_cast<std::int64_t>(i));
       const Place& launch = places_.of_work[index];
@@ -438,6 +443,7 @@ class Reader {
   TraceEvents trace_;
   std::map<std::int32_t, Stretches> collectives_;  // by device
   std::map<std::int32_t, Stretches> host_copies_;
+  std::unordered_map<std::size_t, std::pair<double, double>> shares_of_event_;  // sums of samples
   Places places_;
   Experts experts_;
   std::optional<std::multimap<double, LookUps>> look_ups_;  // by the start of their call

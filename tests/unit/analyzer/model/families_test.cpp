@@ -170,9 +170,9 @@ TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
                 .predict(add, gpu, {"unrolled_elementwise_kernel<add>", 1, nullptr, &neighbours})
                 .prediction;
   };
-  const Prediction alone = interval({}), beside = interval({.collective = 0.5, .host_copy = 0.5});
+  const Prediction alone = interval({}), beside = interval({.collective = 50, .host_copy = 50});
   EXPECT_NEAR(in_microseconds(beside.time) - in_microseconds(alone.time),
-              usual_delay_us({.collective = 0.5, .host_copy = 0.5}), 1e-9);
+              usual_delay_us({.collective = 50, .host_copy = 50}), 1e-9);
   EXPECT_EQ(beside.interval90->first.value, alone.interval90->first.value);
   EXPECT_GT(beside.interval90->second.value - alone.interval90->second.value,
             beside.time.value - alone.time.value);

@@ -206,8 +206,8 @@ TEST(TorchTrace, KernelsKnowWhatRunsBesideThem) {
       R"("distributedInfo": {"world_size": 8}, )"));
   ASSERT_EQ(profile.events.size(), 3U);
   EXPECT_EQ(profile.events[0].neighbours.collective, 0) << "the collective itself";
-  EXPECT_DOUBLE_EQ(profile.events[1].neighbours.collective, 0.5);
-  EXPECT_DOUBLE_EQ(profile.events[1].neighbours.host_copy, 0.2);
+  EXPECT_EQ(profile.events[1].neighbours.collective, 50);
+  EXPECT_EQ(profile.events[1].neighbours.host_copy, 20);
   EXPECT_EQ(profile.events[2].op->get<std::int64_t>("ranks"), 8) << "they share the host's link";
 }
 
@@ -453,6 +453,23 @@ TEST(TorchTrace, LaunchesOnAnEmptyStreamCameLate) {
   EXPECT_EQ(profile.events[1].tight[0], Tight::kYes);
   EXPECT_EQ(profile.events[2].tight[0], Tight::kNo);
   EXPECT_DOUBLE_EQ(profile.events[2].after_wait_us[0], 11);
+}
+
+TEST(TorchTrace, WorksBeforeADamageAreInTheTextThatIsLeft) {
+  const std::string text = trace_of({kernel("a", 10, 2, 1), kernel("b", 20, 2, 2)});
+  const std::size_t comma = text.find(",\n{\"ph\"");
+  ASSERT_NE(comma, std::string::npos);
+  std::string damaged = text;
+  damaged[comma] = '1';
+  const torch_trace::TracedWorks found = torch_trace::find_works(damaged, "t.json");
+  ASSERT_EQ(found.works.size(), 1U);
+  EXPECT_EQ(found.text.at(found.works[0].args_end), '}');
+  const std::string endless =
+      trace_of({host("user_annotation", "ProfilerStep#1", 0, 9),
+                host("user_annotation", "ProfilerStep#2", 20, 9), launch(1, 1), launch(21, 2),
+                kernel("a", 50, 2, 1), kernel("b", 40, 2, 2)});
+  for (const double ms : read_trace_text(endless).iter_time_ms)
+    EXPECT_GE(ms, 0) << "the second step's work is the first";
 }
 
 TEST(TorchTrace, WorksAreFoundInTheText) {
