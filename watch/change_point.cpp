@@ -1,5 +1,7 @@
 #include "watch/change_point.hpp"
 
+#include "watch/power.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -68,14 +70,14 @@ double ChangeDetector::Scale::threshold(double probability) const {
   std::merge(recent.largest.begin(), recent.largest.end(), earlier.largest.begin(),
              earlier.largest.end(), largest.begin(), std::greater<>());
   const std::size_t used = std::clamp<std::size_t>(count / 4, kFewestShifts / 2, kLargest);
-  const double least = std::pow(largest[used - 1], kPower);
+  const double least = power(largest[used - 1], kPower);
   double excess = 0;
   for (std::size_t i = 0; i + 1 < used; ++i)
-    excess += std::pow(largest[i], kPower) - least;
+    excess += power(largest[i], kPower) - least;
   const double share = static_cast<double>(used) / static_cast<double>(count);
   const double values = static_cast<double>(used - 1);
-  const double factor = std::pow(probability / share, -1 / values) - 1;
-  return kMargin * std::pow(least + excess * std::max(factor, 0.0), 1 / kPower);
+  const double factor = power(probability / share, -1 / values) - 1;
+  return kMargin * power(least + excess * std::max(factor, 0.0), 1 / kPower);
 }
 
 double false_alarms_per_second(double per_month, std::size_t series) {

@@ -105,7 +105,7 @@ Jump best_jump(std::span<const Point> points) {
 // distributions", Annals of Mathematical Statistics 30(4), 1959, doi:10.1214/aoms/1177706100.
 double student_tail(double t, double degrees) {
   const double z =
-      (8 * degrees + 1) / (8 * degrees + 3) * std::sqrt(degrees * std::log1p(t * t / degrees));
+      (8 * degrees + 1) / (8 * degrees + 3) * std::sqrt(degrees * std::log(1 + t * t / degrees));
   return std::erfc(z / std::sqrt(2.0));
 }
 
@@ -136,7 +136,8 @@ void find_in(std::span<const Bin> bins, std::span<const Point> points, double al
   find_in(bins.first(jump.at), points.first(jump.at), alarms_per_second, changes);
   const double size = after - before;
   // The bin at the jump may hold samples of both, so two estimates may differ.
-  const double deviation = std::hypot(jump.deviation, jump.size - size);
+  const double doubt = jump.size - size;
+  const double deviation = std::sqrt(jump.deviation * jump.deviation + doubt * doubt);
   changes.push_back({.began_s = bins[jump.at].start_s,
                      .detected_s = bins[jump.at + kFewestOnASide - 1].end_s,
                      .began_iteration = bins[jump.at].first_iteration,
@@ -163,7 +164,8 @@ std::vector<Change> find_changes(std::span<const Bin> bins, double false_alarms_
   for (const Bin& bin : filled) {
     const double quarters = bucket_at(bin.sketch, 0.75) - bucket_at(bin.sketch, 0.25);
     const auto count = static_cast<double>(bin.sketch.count());
-    variances.push_back(std::pow(quarters * log_of_ratio / 1.35, 2));
+    const double deviation = quarters * log_of_ratio / 1.35;
+    variances.push_back(deviation * deviation);
     pooled += variances.back() * count;
     samples += count;
     points.push_back({.time_s = (bin.start_s + bin.end_s) / 2,

@@ -1,5 +1,7 @@
 #include "watch/history.hpp"
 
+#include "watch/power.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -67,7 +69,7 @@ void History::limit_bins() {
     for (std::size_t i = 0; i + 2 < bins_.size(); ++i) {
       const double width = bins_[i + 1].end_s - bins_[i].start_s;
       const double age = now_s - bins_[i + 1].end_s;
-      const double score = width / std::pow(std::max(age, 0.0) + kFinestBinSeconds, kPowerOfAge);
+      const double score = width / power(std::max(age, 0.0) + kFinestBinSeconds, kPowerOfAge);
       if (score < least) {
         least = score;
         narrowest = i;

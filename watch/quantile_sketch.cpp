@@ -46,7 +46,7 @@ double QuantileSketch::quantile(double q) const {
     ++bucket;
   }
   // The value with the same relative distance from both edges of its bucket.
-  return 2 * std::pow(kRatio, first_bucket_ + static_cast<int>(bucket)) / (1 + kRatio);
+  return 2 * std::exp((first_bucket_ + static_cast<int>(bucket)) * kLogOfRatio) / (1 + kRatio);
 }
 
 std::uint64_t QuantileSketch::count() const {

@@ -5,7 +5,7 @@
                   [--optimised] [--without-stack]
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
-  size        below 2.25 MiB
+  size        below 2.5 MiB
   imports     no function under a name that an application may give to one of its own
   threads     256 bytes of thread-local memory, which a library that is loaded late must still get
   exports     what exports.txt, driver_functions.hpp and call_list.h name, what the sources mark and
@@ -30,7 +30,7 @@ import stack_rule
 
 ALLOWED_NEEDED = re.compile(r"(lib(c|m)\.so\.6|libdl\.so\.2|libpthread\.so\.0|ld-linux-[\w-]+\.so\.\d)")
 NEWEST_GLIBC = (2, 17)
-MOST_BYTES = 9 * 256 * 1024
+MOST_BYTES = 10 * 256 * 1024
 ASSEMBLY_PATHS = ("cuLaunchKernel", "cuLaunchKernel_ptsz")
 COMPILED_PATHS = ("cuLaunchKernelEx", "cuLaunchKernelEx_ptsz")
 MOST_INSTRUCTIONS = {"AArch64": 18}  # an address takes two there
