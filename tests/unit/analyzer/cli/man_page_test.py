@@ -96,7 +96,7 @@ class ManPages(unittest.TestCase):
     maxDiff = None
 
     def test_the_programs_list_their_commands(self):
-        self.assertEqual(Help("prof-analyze").commands(), ["compare", "check", "scaling", "ranks", "dataset"])
+        self.assertEqual(Help("prof-analyze").commands(), ["compare", "check", "scaling", "ranks", "history", "dataset"])
         self.assertEqual(Help("prof-model").commands(),
                          ["list", "predict", "fit", "evaluate", "iteration", "convert", "measure"])
 
