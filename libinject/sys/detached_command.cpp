@@ -33,7 +33,7 @@ constexpr int kLastSignal = 64;
 
 // Everything below runs in processes that share the application's memory, while the thread that
 // started them waits: only system calls, no lock, no allocation.
-struct Start {
+struct CommandStart {
   char* const* arguments;
   char* const* environment;
   void* inner_stack;
@@ -43,14 +43,14 @@ struct Start {
 
 // Like vfork(), but on a stack of its own and with `exit_signal` 0, so that its end raises no
 // SIGCHLD and only a wait() for __WALL or __WCLONE sees it. Returns the process, or -errno.
-long clone_for_now(void (*work)(Start*), Start* start, void* stack_end) {
+long clone_for_now(void (*work)(CommandStart*), CommandStart* start, void* stack_end) {
   constexpr long flags = CLONE_VM | CLONE_VFORK;
 #if defined(__x86_64__)
   long result = SYS_clone;
   register long r10 __asm__("r10") = 0;
   register long r8 __asm__("r8") = 0;
-  register void (*child)(Start*) __asm__("r12") = work;
-  register Start* argument __asm__("r13") = start;
+  register void (*child)(CommandStart*) __asm__("r12") = work;
+  register CommandStart* argument __asm__("r13") = start;
   __asm__ volatile(
       "syscall\n\t"
       "test %%rax, %%rax\n\t"
@@ -71,8 +71,8 @@ long clone_for_now(void (*work)(Start*), Start* start, void* stack_end) {
   register long x2 __asm__("x2") = 0;
   register long x3 __asm__("x3") = 0;
   register long x4 __asm__("x4") = 0;
-  register void (*child)(Start*) __asm__("x9") = work;
-  register Start* argument __asm__("x10") = start;
+  register void (*child)(CommandStart*) __asm__("x9") = work;
+  register CommandStart* argument __asm__("x10") = start;
   __asm__ volatile(
       "svc 0\n\t"
       "cbnz x0, 1f\n\t"
@@ -103,7 +103,7 @@ void close_all_but_the_first_three() {
 }
 
 // The process that becomes the shell.
-void become_shell(Start* start) {
+void become_shell(CommandStart* start) {
   syscall(SYS_setsid, 0, 0, 0, 0, 0);
   const long null =
       syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/dev/null"), O_RDWR, 0, 0);
@@ -125,7 +125,7 @@ void become_shell(Start* start) {
 }
 
 // The process between: the shell's parent, which ends once the shell has begun.
-void start_shell(Start* start) {
+void start_shell(CommandStart* start) {
   start->process = clone_for_now(become_shell, start, start->inner_stack);
   if (start->process < 0) start->error = static_cast<int>(-start->process);
   leave(0);
@@ -174,9 +174,9 @@ std::string DetachedCommand::start(Variables variables) {
   // operator new aligns as the machines ask of a stack.
   const auto stacks = std::make_unique<std::array<char, 2 * kShellStackBytes>>();
   char* const middle = stacks->data() + kShellStackBytes;
-  Start start{.arguments = arguments.data(),
-              .environment = environment.data(),
-              .inner_stack = middle + kShellStackBytes};
+  CommandStart start{.arguments = arguments.data(),
+                     .environment = environment.data(),
+                     .inner_stack = middle + kShellStackBytes};
   const HeldSignals held;
   const long between = clone_for_now(start_shell, &start, middle);
   if (between < 0) return std::string("clone: ") + std::strerror(static_cast<int>(-between));

@@ -18,15 +18,15 @@ namespace {
 
 constinit std::atomic<long> quiet_threads{0};
 
-struct Start {
+struct ThreadStart {
   void* (*main)(void*);
   void* argument;
   sigset_t mask;  // of the starting thread
 };
 
 void* run(void* data) {
-  const Start start = *static_cast<Start*>(data);
-  delete static_cast<Start*>(data);
+  const ThreadStart start = *static_cast<ThreadStart*>(data);
+  delete static_cast<ThreadStart*>(data);
   this_thread.is_quiet = true;
   void* const result = start.main(start.argument);
   // The last thread of a process runs the application's exit handlers.
@@ -38,7 +38,7 @@ void* run(void* data) {
 // A thread inherits the signal mask of the thread that starts it.
 int start(pthread_t& thread, const pthread_attr_t* attributes, void* (*main)(void*),
           void* argument) noexcept {
-  auto* const data = new (std::nothrow) Start{.main = main, .argument = argument, .mask = {}};
+  auto* const data = new (std::nothrow) ThreadStart{.main = main, .argument = argument, .mask = {}};
   if (data == nullptr) return ENOMEM;
   quiet_threads.fetch_add(1);
   const HeldSignals held;
