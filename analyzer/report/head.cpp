@@ -394,8 +394,8 @@ std::string describe_dropped(const join::Analysis& analysis) {
       // More than there are samples, maybe: a launch is asked again until its event has one.
       const bool is_of_launches = what == "ring_full";
       if (count > 0)
-        parts.push_back(fmt::format("{} {}{}", count, what,
-                                    is_of_launches ? " (launches, not samples)" : ""));
+        parts.push_back(
+            fmt::format("{} {}{}", count, what, is_of_launches ? " (launches, not samples)" : ""));
     }
   }
   if (analysis.negative_times > 0) {

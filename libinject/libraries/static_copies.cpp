@@ -143,8 +143,8 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   if (suspects.empty()) return notes;
   std::vector<std::string> paths;
   dl_iterate_phdr(add_path, &paths);
-  // If the vendor's own library is loaded, the kernels are its, and what another file defines may be
-  // stubs that look it up, as in XLA.
+  // If the vendor's own library is loaded, the kernels are its, and what another file defines may
+  // be stubs that look it up, as in XLA.
   const auto is_loaded = [&](VendorLibrary library) {
     return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
       return file_name(path).starts_with(std::string(short_name(library)) + ".so");

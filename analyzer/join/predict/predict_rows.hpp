@@ -18,7 +18,7 @@ struct RowInput {
   double blocks = 0;                          // of the launch; 0: not known
   const read::LaunchShape* launch = nullptr;  // of a single kernel
   const read::Neighbours* neighbours = nullptr;
-  bool has_other_grids = false;               // samples are of other shapes, too
+  bool has_other_grids = false;  // samples are of other shapes, too
 };
 
 // It reads parameter files when it first needs them, so each thread has its own.

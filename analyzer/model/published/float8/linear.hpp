@@ -16,8 +16,8 @@ namespace inline_prof::model::float8 {
 
 enum class Precision { kBf16, kFp8, kFp4 };
 
-// A GPU as torchao describes it, partly wrong (README.md beside this file).  A 0 is a number that it
-// does not have: asking for it ends with a KeyError there.
+// A GPU as torchao describes it, partly wrong (README.md beside this file).  A 0 is a number that
+// it does not have: asking for it ends with a KeyError there.
 struct Gpu {
   std::string_view name;  // as torch.cuda.get_device_name() gives it
   FlopPerSecond bf16_peak, fp8_peak, fp4_peak;
