@@ -224,8 +224,8 @@ std::string describe_last_rank(const join::Analysis& analysis) {
 // a run lacks.
 std::string describe_missing_samples(const join::Analysis& analysis) {
   const read::Profile& profile = analysis.runs.front().profile;
-  const auto& [repeat, warmup] =
-      std::pair(profile.profiler.repeat, profile.profiler.warmup_iterations.value_or(0));
+  const std::optional<std::int64_t> repeat = profile.profiler.repeat;
+  const std::int64_t warmup = profile.profiler.warmup_iterations.value_or(0);
   if (profile.complete || !repeat || profile.profiler.policy == "adaptive" ||
       profile.profiler.mode != "fine_grained") {
     return {};

@@ -147,6 +147,11 @@ bool is_passed_on(std::string_view entry) {
   return true;
 }
 
+std::string described(int error) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
+  return std::strerror(error);
+}
+
 }  // namespace
 
 DetachedCommand::DetachedCommand(std::string command) : command_(std::move(command)) {
@@ -161,9 +166,11 @@ std::string DetachedCommand::start(Variables variables) {
            "command as its child; expected a container with an init process (docker run --init)";
   }
   std::vector<std::string> texts = environment_;
+  texts.reserve(texts.size() + variables.size());
   for (const auto& [name, value] : variables)
-    texts.push_back(name + "=" + value);
+    texts.emplace_back(name).append("=").append(value);
   std::vector<char*> environment;
+  environment.reserve(texts.size() + 1);
   for (std::string& text : texts)
     environment.push_back(text.data());
   environment.push_back(nullptr);
@@ -179,12 +186,12 @@ std::string DetachedCommand::start(Variables variables) {
                      .inner_stack = middle + kShellStackBytes};
   const HeldSignals held;
   const long between = clone_for_now(start_shell, &start, middle);
-  if (between < 0) return std::string("clone: ") + std::strerror(static_cast<int>(-between));
+  if (between < 0) return "clone: " + described(static_cast<int>(-between));
   int status = 0;
   while (syscall(SYS_wait4, between, reinterpret_cast<long>(&status), __WALL, 0, 0) < 0 &&
          errno == EINTR) {
   }
-  if (start.error != 0) return std::string("/bin/sh: ") + std::strerror(start.error);
+  if (start.error != 0) return "/bin/sh: " + described(start.error);
   process_group_ = static_cast<int>(start.process);
   return "";
 }

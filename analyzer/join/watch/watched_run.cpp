@@ -213,6 +213,7 @@ RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
     change.ratio_ci95 = cluster.changes.front()->ratio_ci95;
   }
   std::vector<std::pair<double, SharedText>> sorted;
+  sorted.reserve(lost_us.size());
   for (const auto& [name, layer] : lost_us)
     sorted.push_back(layer);
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& layer) { return layer.first; });
