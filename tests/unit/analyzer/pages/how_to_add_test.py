@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Follows docs/how_to_add.md: a model, a kernel family, a report column, a trace format and a subcommand.
+"""Follows docs/how_to_add.md: an operation kind, a model, a kernel family, a report column, a subcommand, a trace format
+and a machine.
 
     how_to_add_test.py write PAGE ROOT FOLDER
     how_to_add_test.py test PAGE ROOT PROF_MODEL PROF_ANALYZE
@@ -20,8 +21,26 @@ import unittest
 
 REGISTRY = "analyzer/model/registry.cpp"
 EXAMPLES = {"softmax": "analyzer/model/calibrated/softmax", "lines": "analyzer/read/lines", "count": "analyzer/cli/prof_analyze"}
-# file -> the line that a row is put behind, and the row
+MACHINES = "analyzer/CMakeLists.txt"
+MACHINE_TEXTS = "analyzer/model/machine_texts.cpp"
+# file -> the text that a row is put behind, and the row
 ROWS = {
+    "macros/include/inline_prof/op_kind.hpp": [
+        ("  kRegion,", "  kTranspose,"),
+        ('OpKindEntry{.kind = OpKind::kRegion, .name = "region", .is_measured = false},',
+         'OpKindEntry{.kind = OpKind::kTranspose, .name = "transpose", .integers = "rows, cols", .texts = "type", '
+         '.is_measured = false},')],
+    "analyzer/model/roofline.cpp": [
+        ("(bytes_before + bytes_after.value_or(0))};\n  return work;\n}\n",
+         """OpWork transpose(Attributes& attributes) {
+              OpWork work;
+              const double elements = attributes.size("rows") * attributes.size("cols");
+              work.traffic = {2 * elements * attributes.element("type", nullptr)};
+              return work;
+            }"""),
+        ("OpWork work_of_kind(OpKind kind, Attributes& attributes) {\n  switch (kind) {",
+         "case OpKind::kTranspose: return transpose(attributes);")],
+    REGISTRY: [("kSoftmax, kMemory, kCast", ", kTranspose")],
     "analyzer/model/families/kernel_family.cpp": [
         ("constexpr std::array kKernelFamilies{",
          'KernelFamily{"kernel_of_the_page<", "vectorized", "work of the page", kMovement, Block::kVectors},')],
@@ -60,17 +79,27 @@ def with_row(path, text, line, row):
     return f"{head}{found}\n{row}\n{tail}"
 
 
+def with_machine(root, machine):
+    """The source that CMake makes of machine_ids, with one id more."""
+    ids = re.search(r"set\(machine_ids\s+([^)]+)\)", (root / MACHINES).read_text()).group(1).split()
+    files = [*(root / f"analyzer/model/machines/{id}.json" for id in ids), machine]
+    table = "".join(f'{{"{file.name}", R"machine({file.read_text()})machine"}},\n' for file in files)
+    return (root / f"{MACHINE_TEXTS}.in").read_text().replace("@machine_table@", table)
+
+
 def write(page, root, folder):
     lines = blocks(page, "cpp")[0].splitlines(keepends=True)
-    files = {REGISTRY: with_lines((root / REGISTRY).read_text(), lines)}
+    here = pathlib.Path(__file__).parent
+    files = {REGISTRY: with_lines((root / REGISTRY).read_text(), lines),
+             MACHINE_TEXTS: with_machine(root, here / "machine/page-gpu.json")}
     for path, rows in ROWS.items():
-        if f"`{path}`" not in page and path.endswith(".cpp"):
+        if f"`{path}`" not in page and not path.endswith("commands.hpp"):
             sys.exit(f"the page does not name {path}")
-        files[path] = (root / path).read_text()
+        files.setdefault(path, (root / path).read_text())
         for line, row in rows:
             files[path] = with_row(path, files[path], line, row)
     for example, place in EXAMPLES.items():
-        for file in (pathlib.Path(__file__).parent / example).iterdir():
+        for file in (here / example).iterdir():
             files[f"{place}/{file.name}"] = file.read_text()
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -130,8 +159,22 @@ class Model(Page):
 
 
 class Rows(Page):
-    def report(self, file):
-        return json.loads(self.run_program(self.prof_analyze, file, "--format", "json"))
+    def report(self, file, *options):
+        return json.loads(self.run_program(self.prof_analyze, file, "--format", "json", *options))
+
+    def test_the_operation_kind_has_a_roofline_on_the_machine(self):
+        profile = json.loads((self.root / "tests/data/gen3/small_h200.prof.json").read_text())
+        profile["events"] = profile["events"][:1]
+        profile["events"][0].update(measured_times_ms=7 * [2.0], op={
+            "kind": "transpose", "rows": 8192, "cols": 8192, "type": "f32"})
+        (self.folder / "prof.json").write_text(json.dumps(profile))
+        row, = self.report("prof.json", "--models", "roofline", "--machine", "page-gpu")["rows"]
+        # Half of 1 TB/s is reached.
+        self.assertAlmostEqual(row["predicted_us"], 2 * 8192 * 8192 * 4 / 0.5e6)
+        del profile["events"][0]["op"]["cols"]
+        (self.folder / "prof.json").write_text(json.dumps(profile))
+        row, = self.report("prof.json", "--machine", "page-gpu")["rows"]
+        self.assertEqual(row["reason"], "transpose without cols")
 
     def test_a_kernel_of_the_family_is_predicted(self):
         profile = json.loads((self.root / "tests/data/gen3/small_h200.prof.json").read_text())
