@@ -131,6 +131,9 @@ std::size_t weight_between(const LaunchLog& log, const Cycle& cycle, std::size_t
 // The most that may come before the first whole iteration: a share of the launches between two
 // waits.
 constexpr double kMostInCommon = 0.2;
+// The most that an iteration and what comes before the first one end with, likewise: an optimizer's
+// step, before steps are captured in a graph.
+constexpr double kLongestEnd = 0.3;
 
 Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
   const Round round(cycle.steady.size());
@@ -154,7 +157,7 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
   // True if no launch before might look like the end of an iteration, or if the host waited for it.
   const bool begins_there = boundary.first_launch + log.dropped() == 0 || is_behind_one;
   if (early == 0 ||
-      (boundary.is_known && (begins_there || static_cast<double>(early) > kMostInCommon * between)))
+      (boundary.is_known && (begins_there || static_cast<double>(early) > kLongestEnd * between)))
     return boundary;
   if (at == log.waits().end()) return boundary;
   return {.first_launch = *at,
@@ -217,6 +220,27 @@ Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const C
           .is_known = true};
 }
 
+// Returns the place of the cycle from which the program's first launches follow it, if it is at
+// least a quarter of the cycle that they follow: a program without a set-up begins with an
+// iteration, whose rest may differ from the others.
+std::optional<std::size_t> begun_at_once(Launches before, const Cycle& cycle) {
+  constexpr std::size_t fewest = 8;
+  constexpr std::size_t enough = 256;
+  const std::size_t size = cycle.steady.size();
+  const std::size_t compared = std::min({before.size(), size, enough});
+  std::size_t longest = std::clamp(size / 4, fewest, enough);
+  std::optional<std::size_t> result;
+  for (std::size_t place = 0; place < size; ++place) {
+    std::size_t same = 0;
+    while (same < compared && before[same] == cycle.steady[(place + same) % size])
+      ++same;
+    if (same < longest) continue;
+    longest = same + 1;
+    result = place;
+  }
+  return result;
+}
+
 Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   const Launches launches = log.launches();
@@ -225,6 +249,11 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
   const auto extent = Alignment(log, before, cycle).best();
   if (extent.launches == before.size() && log.dropped() != 0) {
     return {.first_launch = positions[first] + 1, .steady_index = 1, .is_known = false};
+  }
+  if (log.dropped() == 0 && extent.launches < before.size() &&
+      before.size() - extent.launches < cycle.steady.size()) {
+    if (const auto place = begun_at_once(before, cycle))
+      return {.first_launch = 0, .steady_index = *place, .is_known = true};
   }
   const std::size_t index = cycle.steady.size() - extent.steady % cycle.steady.size();
   return {.first_launch = positions[first] - extent.launches,

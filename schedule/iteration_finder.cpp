@@ -62,7 +62,10 @@ std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t sin
   const auto irregular = static_cast<std::size_t>(std::count_if(
       gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));
   if (5 * irregular > 2 * gaps.size()) return std::nullopt;
-  return Gaps{.median = gap, .irregular = irregular};
+  // An anchor with short gaps comes in what interrupts the iterations, too: others tell more.
+  const auto shorter = static_cast<std::size_t>(
+      std::count_if(gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap; }));
+  return Gaps{.median = gap, .irregular = irregular + shorter};
 }
 
 // Returns the last kernel of the iteration that is launched exactly once in it, and in no
@@ -130,7 +133,8 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known, bool boundary_i
   if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereManyMicroSteps);
   if (cycle.regular <= kUsualMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
   if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
-  if (cycle.regular_share < kMostlyRegular) confidence = std::min(confidence, kDoubtful);
+  if (cycle.regular_share < kMostlyRegular || cycle.may_be_part)
+    confidence = std::min(confidence, kDoubtful);
   if (!boundary_is_sure) confidence = std::min(confidence, kMostWhereUnsure);
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
@@ -419,7 +423,12 @@ bool IterationFinder::still_holds() {
   // This may be a long evaluation, the end of the training, or the end of a loop in the set-up.
   const std::size_t since = log_.launches().size() - positions_.back();
   const std::size_t length = (positions_.back() - positions_.front()) / (positions_.size() - 1);
-  if (since > 2 * length) return since <= positions_.back() - positions_.front();
+  if (since > 2 * length) {
+    const Launches all = log_.launches();
+    const std::size_t first = positions_.front();
+    return log_.weight_of(all.last(since)) <=
+           log_.weight_of(all.subspan(first, positions_.back() - first));
+  }
   constexpr Allowance whatever_it_costs = PTRDIFF_MAX / 2;
   Allowance left = whatever_it_costs;
   const auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
@@ -530,6 +539,23 @@ bool IterationFinder::begin_behind_waits(FoundIteration& found, std::uint32_t an
   return true;
 }
 
+// Returns how often more than usual the first launch comes from one anchor to the next.
+std::size_t IterationFinder::firsts_of_evaluation(const FoundIteration& found) const {
+  const std::size_t usual = found.firsts_after_anchor - 1 + found.firsts_before_anchor;
+  std::size_t result = 0;
+  std::size_t firsts = 0;
+  for (const std::uint32_t kernel : log_.launches().subspan(*found.first_launch - log_.dropped())) {
+    const std::uint32_t symbol = log_.symbol(kernel);
+    if (symbol == found.first) ++firsts;
+    if (symbol != found.anchor) continue;
+    const std::size_t more = std::exchange(firsts, 0) - usual;
+    if (static_cast<std::ptrdiff_t>(more) <= 0 || more == result) continue;
+    if (result != 0) return 0;
+    result = more;
+  }
+  return result;
+}
+
 // Sets what a follower needs to find the beginning of `iteration`.
 bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                              FoundIteration found) {
@@ -547,6 +573,8 @@ bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const 
     } else if (!begin_behind_waits(found, *anchor)) {
       return std::exchange(found_, std::nullopt).has_value();
     }
+    if (cycle.with_evaluation != 0 && found.first_launch)
+      found.firsts_of_evaluation = firsts_of_evaluation(found);
   } else if (const auto word = shortest_word(iteration, cycle.varies.size(), period_ != 0)) {
     found.anchor = log_.symbol(word->kernel);
     found.word = word->letters;

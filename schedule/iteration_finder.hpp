@@ -42,6 +42,8 @@ struct FoundIteration {
   std::size_t firsts_after_anchor = 1;  // at least 1
   std::size_t firsts_before_anchor =
       1;  // in an iteration, its first launch included; 0: any number
+  std::size_t firsts_of_evaluation =
+      0;  // between two iterations; 0: unknown, or not always as many
   // The order in which an iteration launches the two, from its beginning, true for `first`, if no
   // kernel is launched once an iteration. It is no repetition of a shorter one, unless its length
   // was given.
@@ -114,7 +116,8 @@ class IterationFinder {
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
-  //   at most 0.45 where most launches are in what interrupts the iterations
+  //   at most 0.45 where most launches are in what interrupts the iterations, or where several
+  //   kernels come together in some of them alone: these may be micro-steps, not always as many
   //   halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look
@@ -165,6 +168,7 @@ class IterationFinder {
   [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
+  [[nodiscard]] std::size_t firsts_of_evaluation(const FoundIteration& found) const;
   [[nodiscard]] bool given_is_seen();
   [[nodiscard]] bool settle_on_given();
   [[nodiscard]] bool would_be_found(std::size_t period) const;

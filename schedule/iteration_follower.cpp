@@ -16,8 +16,14 @@ Step IterationFollower::on_first() noexcept {
   }
   if (before_anchor_ == 0 || firsts_ <= before_anchor_) return Step::kNothing;
   // There are more than an iteration has before its anchor. If it has only one, each further one is
-  // a start, and the last is the iteration's; if it has several, none can be told apart.
+  // a start, and the last is the iteration's; if it has several, the start is told only behind as
+  // many as evaluations have.
   if (before_anchor_ == 1) return Step::kStartsAgain;
+  if (firsts_ == of_evaluation_ + 1) {
+    const bool is_void = of_evaluation_ > before_anchor_;
+    firsts_ = 1;
+    return is_void ? Step::kStarts : Step::kStartsAgain;
+  }
   return firsts_ == before_anchor_ + 1 ? Step::kVoid : Step::kNothing;
 }
 

@@ -27,6 +27,7 @@ class IterationFollower {
   explicit IterationFollower(const FoundIteration& iteration)
       : before_anchor_(iteration.firsts_before_anchor),
         after_anchor_(iteration.firsts_after_anchor),
+        of_evaluation_(iteration.firsts_of_evaluation),
         word_(iteration.word),
         letters_(iteration.word.size()) {}
 
@@ -45,6 +46,7 @@ class IterationFollower {
 
   std::size_t before_anchor_;
   std::size_t after_anchor_;
+  std::size_t of_evaluation_;
   Place place_ = Place::kUnknown;
   std::size_t firsts_ = 0;  // launches of `first` since the place was entered
   int breaks_ = 0;          // in a row

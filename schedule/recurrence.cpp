@@ -18,6 +18,7 @@ constexpr double kLeastEvenShare = 0.2;         // the same, where segments are 
 constexpr double kOtherSegment = 0.2;           // of a cycle's launches differ: not mere variation
 constexpr double kMostInterrupted = 1.0 / 3.0;  // of the segments
 constexpr double kMostEvaluations = 1.0 / 4.0;  // likewise, by evaluations
+constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other one updates parameters
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
 constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
 constexpr std::size_t kMoreThanALayer =
@@ -73,6 +74,8 @@ struct Reading {
   bool may_vary;                // segments that differ a little add to what varies
   std::uint64_t hash = 0;       // of a regular segment, where nothing varies
   std::size_t waits = 0;        // of the host, in a usual segment
+  std::size_t turns = 0;        // of the thread, likewise
+  bool updates = false;         // parameters, in a usual segment
   bool reduces = false;         // ranks add up gradients in a usual segment
   std::size_t even_length = 0;  // of all segments, immediate repetitions left out; 0: not even
 };
@@ -205,14 +208,17 @@ class Study {
           kMostInterrupted * static_cast<double>(window_) + 1)
         return std::nullopt;
     }
-    if (static_cast<double>(most) < (1 - kMostInterrupted) * static_cast<double>(window_))
-      return std::nullopt;
     const Launches typical = segment(best);
+    const double most_others = updates(typical) ? kMostBetweenUpdates : kMostInterrupted;
+    if (static_cast<double>(most) < (1 - most_others) * static_cast<double>(window_))
+      return std::nullopt;
     return Reading{.steady = {typical.begin(), typical.end()},
                    .varies = std::vector<bool>(kernel_count_),
                    .may_vary = false,
                    .hash = hash(best),
                    .waits = waits_in(best),
+                   .turns = places_in(log_.turns(), best),
+                   .updates = updates(typical),
                    .reduces = places_in(log_.reductions(), best) != 0};
   }
 
@@ -279,6 +285,8 @@ class Study {
                     .varies = std::vector<bool>(kernel_count_),
                     .may_vary = true,
                     .waits = waits_in(newest),
+                    .turns = places_in(log_.turns(), newest),
+                    .updates = updates(segment(newest)),
                     .reduces = places_in(log_.reductions(), newest) != 0,
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
@@ -358,7 +366,8 @@ class Study {
     std::reverse(regular.begin(), regular.end());
     std::reverse(interrupted.begin(), interrupted.end());
     // Several equal gaps are those of a longer iteration.
-    const bool is_at_random = !are_evaluations(interrupted, i, regular.size());
+    const double most_evaluations = reading.updates ? kMostBetweenUpdates : kMostEvaluations;
+    const bool is_at_random = !are_evaluations(interrupted, i, regular.size(), most_evaluations);
     if (is_at_random && (reading.may_vary || regular.size() < fewest_ ||
                          (interrupted.size() > 2 && are_all_equal(gaps_of(interrupted))) ||
                          static_cast<double>(interrupted.size()) >
@@ -379,6 +388,7 @@ class Study {
       const Rare rare = rare_kernels(reading, regular);
       if (rare == Rare::kRegular) return std::nullopt;
       if (rare == Rare::kUndecided) cycle.is_settled = false;
+      cycle.may_be_part = rare == Rare::kDoubtful;
     }
     cycle.is_even = reading.even_length != 0;
     cycle.length = reading.may_vary ? median(std::move(lengths)) : weight_;
@@ -447,7 +457,8 @@ class Study {
                     launches.begin() + static_cast<std::ptrdiff_t>(head + inserted)))
       return false;
     const auto waits = log_.waits();
-    const auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[i] + head);
+    // A number is read behind its launches; what is behind a wait is the work on further data.
+    const auto wait = std::upper_bound(waits.begin(), waits.end(), positions_[i] + head);
     return wait != waits.end() && *wait <= positions_[i] + head + inserted;
   }
 
@@ -458,6 +469,10 @@ class Study {
            is_made_of_variants(segment(regular[1]));
   }
 
+  [[nodiscard]] bool updates(Launches launches) const {
+    return std::any_of(launches.begin(), launches.end(),
+                       [&](std::uint32_t kernel) { return log_.updates(kernel); });
+  }
   [[nodiscard]] std::size_t waits_in(std::size_t i) const { return places_in(log_.waits(), i); }
   // Counts those of `places` that are in segment `i`.
   [[nodiscard]] std::size_t places_in(std::span<const std::uint32_t> places, std::size_t i) const {
@@ -570,12 +585,19 @@ class Study {
     const auto kept = without(launches, reading.varies);
     if (kept == reading.steady) return Kind::kRegular;
     if (may_be_interrupted_ && (reading.reduces || places_in(log_.reductions(), i) == 0) &&
+        !has_backward_pass(i, reading) &&
         is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
       return Kind::kInterrupted;
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
     if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
       return Kind::kRegular;
     return Kind::kOther;
+  }
+
+  // Returns true if another thread than the cycle's launches a part of a segment, as PyTorch's does
+  // in a backward pass: an evaluation has none.
+  [[nodiscard]] bool has_backward_pass(std::size_t i, const Reading& reading) const {
+    return reading.steady.size() >= kMoreThanALayer && places_in(log_.turns(), i) > reading.turns;
   }
 
   // Returns true if `kept` is the cycle with a block of further launches at one place: most of
@@ -613,9 +635,11 @@ class Study {
     }
     count(steady, -1);
     if (updates) return false;
+    const bool is_step = reading.updates && !reading.may_vary &&
+                         5 * block.size() >= steady.size() && !this->updates(block);
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
-    if (!is_waited_for && (!is_known || !has_stretch_of(block, steady))) return false;
+    if (!is_step && !is_waited_for && (!is_known || !has_stretch_of(block, steady))) return false;
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
@@ -703,11 +727,10 @@ class Study {
   // Returns true for evaluations, which come every n iterations. Interruptions at random are
   // batches of another kind. `first` is the run's first segment, `regular` counts its regular ones.
   static bool are_evaluations(const std::vector<std::size_t>& interrupted, std::size_t first,
-                              std::size_t regular) {
+                              std::size_t regular, double most) {
     if (interrupted.empty()) return true;
     const std::size_t run = regular + interrupted.size();
-    if (static_cast<double>(interrupted.size()) > kMostEvaluations * static_cast<double>(run))
-      return false;
+    if (static_cast<double>(interrupted.size()) > most * static_cast<double>(run)) return false;
     const std::size_t before = interrupted.front() - first + 1;
     const std::size_t behind = first + run - 1 - interrupted.back();
     if (interrupted.size() == 1) return behind < before;
@@ -754,7 +777,7 @@ class Study {
            end - 1 - places.back() < gaps.front();
   }
 
-  enum class Rare : std::uint8_t { kRegular, kUndecided, kIrregular };
+  enum class Rare : std::uint8_t { kRegular, kUndecided, kDoubtful, kIrregular };
 
   // Returns true if the segments of `regular` at these places are longer than the others.
   [[nodiscard]] bool are_longer(const std::vector<std::size_t>& places,
@@ -768,6 +791,23 @@ class Study {
       (has_it ? with : without).push_back(segment(regular[r]).size());
     }
     return median(std::move(with)) > median(std::move(without));
+  }
+
+  // Returns true if several rare kernels come in the same segments, in addition to what others
+  // have: that may be the step of an optimizer behind any number of micro-steps.
+  [[nodiscard]] bool come_together(
+      const std::unordered_map<std::uint32_t, std::vector<std::size_t>>& places,
+      std::span<const std::size_t> regular) const {
+    constexpr std::size_t fewest = 4;
+    std::map<std::vector<std::size_t>, std::size_t> kernels;
+    for (const auto& [kernel, of_kernel] : places) {
+      if (of_kernel.size() > 2 && static_cast<double>(of_kernel.size()) <=
+                                      kOftenPresent * static_cast<double>(regular.size()))
+        ++kernels[of_kernel];
+    }
+    return std::any_of(kernels.begin(), kernels.end(), [&](const auto& group) {
+      return group.second >= fewest && are_longer(group.first, regular);
+    });
   }
 
   // A kernel that only some segments have is an optimizer's if its name says so, or if it comes
@@ -791,10 +831,12 @@ class Study {
           kOftenPresent * static_cast<double>(regular.size()))
         continue;
       if (log_.updates(kernel)) return Rare::kRegular;
+      if (reading.updates) continue;
       if (!fits_a_period(of_kernel, regular.size()) || !are_longer(of_kernel, regular)) continue;
       if (of_kernel.size() > 2) return Rare::kRegular;
       result = Rare::kUndecided;
     }
+    if (result != Rare::kUndecided && come_together(places, regular)) return Rare::kDoubtful;
     return result;
   }
 

@@ -25,6 +25,7 @@ struct Cycle {
   std::size_t length = 0;           // launches of a regular segment, median; of a graph all
   double steady_share = 0;          // of the launches of a regular segment, 0..1
   double regular_share = 0;         // of the run's launches, that are in regular segments
+  bool may_be_part = false;         // of an iteration of any number of them
   bool is_even = false;             // launches vary, but not what they do: see below
   std::size_t with_evaluation = 0;  // launches from one evaluation to the next; 0: none are seen
   std::size_t inner_length = 0;     // launches of what most of it repeats; 0: nothing

@@ -73,6 +73,33 @@ TEST(IterationFollower, VoidsAnIterationThatHoldsTooMuch) {
             "S..");
 }
 
+TEST(IterationFollower, StartsBehindAnEvaluationWhoseLaunchesAreKnown) {
+  const FoundIteration iteration{
+      .anchor = 1, .first = 2, .firsts_before_anchor = 2, .firsts_of_evaluation = 4};
+  EXPECT_EQ(follow(iteration,
+                   "ffa"
+                   "ffa"
+                   "ffff"
+                   "ffa"
+                   "ffa"),
+            "..."
+            "S.."
+            "S.V."
+            "S.."
+            "S..");
+  const FoundIteration as_long{
+      .anchor = 1, .first = 2, .firsts_before_anchor = 2, .firsts_of_evaluation = 2};
+  EXPECT_EQ(follow(as_long,
+                   "ffa"
+                   "ff"
+                   "ffa"
+                   "ffa"),
+            "..."
+            "S."
+            "A.."
+            "S..");
+}
+
 TEST(IterationFollower, TakesOneKernelForBoth) {
   EXPECT_EQ(follow(kOneAndOne, "xxxx"), ".SSS");
 }

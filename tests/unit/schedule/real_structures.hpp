@@ -361,6 +361,135 @@ inline Sequence pipeline(std::uint32_t micro_batches, std::uint32_t layers) {
   return s;
 }
 
+// Training in PyTorch, whose backward passes another thread launches. The optimizer has kernels
+// that are known by their names, unless `is_unnamed`.
+class TorchTraining {
+ public:
+  TorchTraining(std::uint64_t seed, bool is_unnamed) : s_(seed), is_unnamed_(is_unnamed) {
+    for (int i = 0; i < 29; ++i)
+      s_.launch({1, 2});
+    s_.launch({3, 3, 3, 3});
+  }
+
+  void input() {
+    s_.wait();
+    s_.launch(5);
+  }
+  void forward(std::uint32_t model = 0, std::size_t layers = 8) {
+    s_.launch(model + 20);
+    for (std::size_t i = 0; i < layers; ++i) {
+      for (const std::uint32_t k : {10U, 11U, 12U, 13U, 12U, 14U, 15U, 12U, 16U, 12U, 14U, 13U})
+        s_.launch(model + k);
+    }
+    s_.launch({model + 21, model + 22});
+  }
+  void backward(std::uint32_t model = 0, std::size_t layers = 8) {
+    s_.turn();
+    s_.launch({model + 50, model + 51});
+    for (std::size_t i = 0; i < layers; ++i) {
+      for (const std::uint32_t k :
+           {40U, 41U, 42U, 43U, 41U, 44U, 45U, 41U, 46U, 42U, 47U, 41U, 43U, 48U, 49U})
+        s_.launch(model + k);
+    }
+    s_.launch(model + 52);
+    s_.turn();
+  }
+  void update(std::uint32_t model = 0) {
+    for (std::uint32_t i = 0; i < (is_unnamed_ ? 80U : 10U); ++i)
+      s_.launch(model + 80 + i % 5, 1, !is_unnamed_);
+    s_.launch({60, 60, 60});
+  }
+  void step() {
+    input();
+    forward();
+    backward();
+    update();
+  }
+  void evaluate(int batches) {
+    for (; batches > 0; --batches) {
+      input();
+      forward();
+      s_.launch(30);
+      s_.wait();
+    }
+  }
+
+  Sequence& sequence() { return s_; }
+
+ private:
+  Sequence s_;
+  bool is_unnamed_;
+};
+
+// Adds programs that are no plain repetition.
+template <typename Add>
+void add_torch_trainings(const Add& add) {
+  const auto add_steps = [&](const std::string& name, bool is_unnamed, auto step) {
+    add("torch_" + name + (is_unnamed ? "_unnamed" : ""), [is_unnamed, step] {
+      TorchTraining t(11, is_unnamed);
+      for (int i = 0; i < 80; ++i) {
+        t.sequence().begin_iteration();
+        step(t, i);
+      }
+      return std::move(t.sequence());
+    });
+  };
+  const auto add_evaluated = [&](int every, int batches, bool is_unnamed) {
+    add_steps("evaluated_every_" + std::to_string(every) + "_of_" + std::to_string(batches),
+              is_unnamed, [every, batches](TorchTraining& t, int i) {
+                t.step();
+                if ((i + 1) % every == 0) t.evaluate(batches);
+              });
+  };
+  add_evaluated(3, 5, false);
+  for (const bool is_unnamed : {false, true}) {
+    for (const int every : {5, 6, 8}) {
+      add_evaluated(every, 1, is_unnamed);
+      add_evaluated(every, 5, is_unnamed);
+    }
+    add_steps("critic_5_times", is_unnamed, [](TorchTraining& t, int) {
+      for (int critic = 0; critic < 5; ++critic) {
+        t.input();
+        for (const std::uint32_t model : {1000U, 2000U, 2000U})
+          t.forward(model, 4);
+        t.backward(2000, 4);
+        t.update(2000);
+      }
+      t.forward(1000, 4);
+      t.forward(2000, 4);
+      t.backward(2000, 4);
+      t.backward(1000, 4);
+      t.update(1000);
+      t.sequence().wait();
+    });
+    add_steps("captured_after_three", is_unnamed, [](TorchTraining& t, int i) {
+      if (i < 3) return t.step();
+      t.input();
+      t.sequence().launch(900, 96);
+      t.sequence().launch(901, 120);
+      t.update();
+    });
+    // An optimizer that runs the network four times for each batch.
+    add_steps("closure_4_times", is_unnamed, [](TorchTraining& t, int) {
+      t.input();
+      for (int i = 0; i < 4; ++i) {
+        t.forward(0, 3);
+        t.backward(0, 3);
+        t.sequence().launch({620, 621, 622, 623, 624});
+        t.sequence().wait();
+      }
+    });
+  }
+  add_steps("preconditioned_every_10", false, [](TorchTraining& t, int i) {
+    t.input();
+    t.forward();
+    t.backward();
+    for (int k = 0; k < (i % 10 == 0 ? 32 : 0); ++k)
+      t.sequence().launch({401, 402, 403, 402});
+    t.update();
+  });
+}
+
 // --- programs without iterations
 
 // Requests of any length: other numbers of layers' worth of work each time.
@@ -460,6 +589,8 @@ inline std::vector<NamedSequence> sequences() {
   add("two_models", [] { return Sequence(alternating(3, 12, 60)); });
   add("one_stream_of_several", [] { return Sequence(one_stream_of_several(9, 16, 60)); });
   add("data_dependent", [] { return Sequence(data_dependent(9, 16, 60)); });
+
+  add_torch_trainings(add);
 
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const std::string number = std::to_string(seed);
