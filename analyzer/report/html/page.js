@@ -963,7 +963,8 @@ function showModelsChart(layers) {
       .attr('d', charts.line()(domain.map((end) => [x(end), y(end)])));
   const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
       .attr('class', 'dot').attr('cx', ([, row]) => x(measured[row])).attr('cy', ([, , time]) => y(time))
-      .attr('r', 4).attr('fill', ([model]) => modelColor(model));
+      .attr('r', ([model]) => (model === 0 ? 6 : 4))  // the choice is one of the others
+      .attr('fill', ([model]) => modelColor(model));
   marks.append('title').text(([model, row, time]) => fullName(row) + ': ' + data.models.models[model] + ' ' +
       microseconds(time) + ' us, measured ' + microseconds(measured[row]) + ' us');
   picture.on('click', () => {
