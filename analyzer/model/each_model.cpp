@@ -281,9 +281,8 @@ std::span<const ModelAnswer> EachModel::answers(const Operation& operation) {
       // The newest edition of the constants may know what the first does not.
       if (entry.has_constant_sets && !constants && !answer.prediction.time_us &&
           !answer.prediction.error.empty()) {
-        ModelAnswer newest = ask(entry, edition, operation, ConstantSet::kMain);
-        newest.parameters = "constants main";
-        if (newest.prediction.time_us) answer = std::move(newest);
+        answer = ask(entry, edition, operation, ConstantSet::kMain);
+        if (answer.prediction.time_us) answer.parameters = "constants main";
       }
       count(entry, answer);
       answers.push_back(std::move(answer));

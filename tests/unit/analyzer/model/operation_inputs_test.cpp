@@ -49,6 +49,14 @@ const Attributes kConvolution{{"n", size(128)},  {"c", size(64)},
                               {"s", size(3)},    {"pad", size(1)},
                               {"algo", size(1)}, {"type", std::string("f32")}};
 
+const Attributes kPooling{{"class", std::string("max_pooling")},
+                          {"n", size(128)},
+                          {"c", size(64)},
+                          {"h", size(112)},
+                          {"r", size(3)},
+                          {"stride", size(2)},
+                          {"pad", size(1)}};
+
 Attributes embedding_of(std::string_view pass) {
   return {{"batch", size(2048)}, {"tables", size(8)},        {"rows", size(100000)},
           {"bag", size(10)},     {"dim", size(64)},          {"rows_per_block", size(32)},
@@ -67,6 +75,7 @@ const std::multimap<std::string_view, Sample>& samples() {
       {"embedding_v2", {"embedding", embedding_of("backward_sgd")}},
       {"fc", {"gemm", kProduct, "dlrm/fc_microbench_table_xla_h100_f32.csv"}},
       {"seer", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
+      {"seer", {"memory", kPooling, "seer/seer_coeffs.csv"}},
       {"seer_pick", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
       {"roofline_gemm", {"gemm", kHalfProduct}},
       {"roofline_linear", {"gemm", kHalfProduct, "", {{"float8_recipe", std::string("rowwise")}}}},
@@ -125,7 +134,12 @@ TEST(Registry, EveryModelNamesTheOperationsThatItCovers) {
         std::ranges::find(entry.editions, Edition::kPublished) != entry.editions.end();
     EXPECT_EQ(entry.inputs_of != nullptr, is_published) << entry.name;
     if (!is_published || entry.name == "nvmmh") continue;  // a package that is not here
-    EXPECT_TRUE(samples().contains(entry.name)) << entry.name;
+    for (const OpKind kind : entry.operations) {
+      const auto [first, last] = samples().equal_range(entry.name);
+      EXPECT_TRUE(std::any_of(
+          first, last, [&](const auto& each) { return each.second.kind == op_kind_name(kind); }))
+          << entry.name << ": " << op_kind_name(kind);
+    }
   }
   EXPECT_FALSE(operation_models().empty());
   for (const OperationModel& model : operation_models())
