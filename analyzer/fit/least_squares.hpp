@@ -88,18 +88,12 @@ struct RelativeFit {
   double rmspe = 0.0;  // root of the mean square of predicted / measured - 1, on these samples
 };
 
-enum class Sign { kAny, kNotNegative };
-
 // Returns the coefficients that minimise the sum of (predicted / measured - 1)^2: each row is
 // divided by its value, the columns are scaled to the same length, and one QR decomposition with
 // pivoting gives the minimum.  A direction that the samples say nothing about gets 0.
 //
-// With kNotNegative, the least such sum among coefficients >= 0, found by trying every set of
-// coefficients that may be greater than 0: there are at most 2^n, n being 4.
-//
 // Throws std::invalid_argument for no samples, a value that is not greater than 0, or rows of
 // different length.
-[[nodiscard]] RelativeFit fit_relative(std::span<const LinearSample> samples,
-                                       Sign sign = Sign::kAny);
+[[nodiscard]] RelativeFit fit_relative(std::span<const LinearSample> samples);
 
 }  // namespace inline_prof::fit

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace inline_prof::model {
@@ -17,7 +18,13 @@ class FunctionModel : public Model {
   [[nodiscard]] std::span<const std::string_view> parts() const override { return function_.parts; }
   [[nodiscard]] std::vector<std::string> warnings() const override { return function_.warnings; }
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    return function_.predict(NamedRow(row, function_.inputs));
+    try {
+      return function_.predict(NamedRow(row, function_.inputs));
+    } catch (const NoAnswer& none) {
+      return RowPrediction::none(none.error, none.reason);
+    } catch (const std::invalid_argument& error) {
+      return RowPrediction::none("", error.what());
+    }
   }
 
  private:
@@ -60,13 +67,14 @@ std::string_view NamedRow::first_of(std::initializer_list<std::string_view> name
   return *(names.end() - 1);
 }
 
-RowPrediction with_time(double time_us, std::string_view bound) {
+RowPrediction with_time(double time_us, std::string_view bound, std::vector<Part> parts) {
   if (!std::isfinite(time_us)) {
     return RowPrediction::none("", fmt::format("the time would be {}", time_us));
   }
   RowPrediction prediction;
   prediction.time_us = time_us;
   prediction.bound = bound;
+  prediction.parts = std::move(parts);
   return prediction;
 }
 

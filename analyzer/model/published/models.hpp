@@ -50,7 +50,13 @@ class NamedRow {
   std::span<const Column> columns_;
 };
 
-// A model that is a function of a row.
+// Thrown where a model has no answer: how the original ends, and why.
+struct NoAnswer {
+  std::string_view error;
+  std::string reason;
+};
+
+// A model that is a function of a row, which may throw NoAnswer or std::invalid_argument.
 struct RowFunction {
   std::span<const Column> inputs;
   std::span<const std::string_view> parts;
@@ -83,7 +89,8 @@ inline constexpr std::string_view kNoElement = "IndexError";
 
 // A prediction of this time.  None where it is no number: sizes far outside of what can exist may
 // give any.
-[[nodiscard]] RowPrediction with_time(double time_us, std::string_view bound);
+[[nodiscard]] RowPrediction with_time(double time_us, std::string_view bound,
+                                      std::vector<Part> parts = {});
 
 // The columns that several models read.
 namespace columns {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -20,6 +19,10 @@ namespace {
 constexpr double kNearMaximum = 0.95;
 constexpr double kLatencyChange = 0.1;  // a row, relative
 constexpr std::size_t kFirstLinearRow = 4;
+constexpr std::size_t kLeastRows = 5;
+// With fewer rows than the four parameters of the sigmoid there are many answers, and the one that
+// is given is the one that the original's solver ends at.
+constexpr std::size_t kLeastFittedRows = 5;
 
 model::collective::Sigmoid sigmoid_of(const Eigen::VectorXd& parameters) {
   return {.height = parameters[0],
@@ -48,15 +51,19 @@ double positive(const read::Table& table, std::size_t row, std::size_t column) {
   return value;
 }
 
+double highest_bandwidth(const MeasuredCurve& curve) {
+  return std::ranges::max(curve.rows, {}, &MeasuredCurve::Row::bus_gb_per_s).bus_gb_per_s;
+}
+
 constexpr std::size_t kFolds = 5;
 
 // Adds the errors of `fit` at the rows of this fold; kFolds: at all.
 void judge(const MeasuredCurve& curve, const CurveFit& fit, std::size_t fold,
            std::vector<base::Judged>& rows) {
-  for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
+  for (std::size_t i = 0; i < curve.rows.size(); ++i) {
     if (fold < kFolds && i % kFolds != fold) continue;
-    rows.push_back({.predicted_us = fit.curve.time_us(curve.bytes[i]),
-                    .measured_us = curve.latency_us[i],
+    rows.push_back({.predicted_us = fit.curve.time_us(curve.rows[i].bytes),
+                    .measured_us = curve.rows[i].latency_us,
                     .lower_us = {},
                     .upper_us = {}});
   }
@@ -67,15 +74,9 @@ void judge(const MeasuredCurve& curve, const CurveFit& fit, std::size_t fold,
 std::vector<base::Judged> cross_validated(const MeasuredCurve& curve) {
   std::vector<base::Judged> rows;
   for (std::size_t fold = 0; fold < kFolds; ++fold) {
-    MeasuredCurve rest;
-    rest.name = curve.name;
-    rest.collective = curve.collective;
-    rest.ranks = curve.ranks;
-    for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
-      if (i % kFolds == fold) continue;
-      rest.bytes.push_back(curve.bytes[i]);
-      rest.latency_us.push_back(curve.latency_us[i]);
-      rest.bus_gb_per_s.push_back(curve.bus_gb_per_s[i]);
+    MeasuredCurve rest{curve.name, curve.collective, curve.ranks};
+    for (std::size_t i = 0; i < curve.rows.size(); ++i) {
+      if (i % kFolds != fold) rest.rows.push_back(curve.rows[i]);
     }
     try {
       judge(curve, fit_curve(rest), fold, rows);
@@ -99,7 +100,7 @@ std::string summary_of(const MeasuredCurve& curve, const CurveFit& fit) {
   std::string text = fmt::format(
       "{}: {} rows, sections meet at rows {} and {} (2^{:g} and 2^{:g} bytes), sigmoid of {} rows, "
       "squares of log10 sum to {:.3g}; fitted rows {}; sizes left out {}\n",
-      curve.name, curve.bytes.size(), fit.points.linear, fit.points.saturated,
+      curve.name, curve.rows.size(), fit.points.linear, fit.points.saturated,
       fit.curve.linear_until, fit.curve.saturated_from, fit.fitted_rows, fit.sum_of_squares,
       error_text(std::move(fitted)), error_text(cross_validated(curve)));
   if (fit.fitted_rows < kLeastFittedRows) {
@@ -111,31 +112,30 @@ std::string summary_of(const MeasuredCurve& curve, const CurveFit& fit) {
   return text;
 }
 
-}  // namespace
-
 TurningPoints turning_points(const MeasuredCurve& curve) {
-  const std::size_t rows = curve.bytes.size();
+  const std::size_t rows = curve.rows.size();
   if (rows < kLeastRows) {
     throw std::invalid_argument(
         fmt::format("curve {} has {} rows, expected at least {}", curve.name, rows, kLeastRows));
   }
   TurningPoints points{.linear = kFirstLinearRow, .saturated = rows - 1};
-  const double maximum = std::ranges::max(curve.bus_gb_per_s);
   for (std::size_t i = rows - 2; i >= 1; --i) {
-    if (curve.bus_gb_per_s[i] < kNearMaximum * maximum) {
+    if (curve.rows[i].bus_gb_per_s < kNearMaximum * highest_bandwidth(curve)) {
       points.saturated = std::min(i + 2, rows - 1);
       break;
     }
   }
-  const auto& latency = curve.latency_us;
+  const auto latency = [&](std::size_t i) { return curve.rows[i].latency_us; };
   for (std::size_t i = kFirstLinearRow + 1; i + 1 < rows; ++i) {
-    if (std::abs(latency[i + 1] - latency[i - 1]) / (2 * latency[i]) > kLatencyChange) {
+    if (std::abs(latency(i + 1) - latency(i - 1)) / (2 * latency(i)) > kLatencyChange) {
       points.linear = i - 1;
       break;
     }
   }
   return points;
 }
+
+}  // namespace
 
 CurveFit fit_curve(const MeasuredCurve& curve) {
   const auto factor = model::collective::bus_factor(curve.collective, curve.ranks);
@@ -145,23 +145,25 @@ CurveFit fit_curve(const MeasuredCurve& curve) {
   }
   CurveFit fit;
   fit.points = turning_points(curve);
-  if (!(curve.bytes[fit.points.linear] > 0)) {
+  const MeasuredCurve::Row &first = curve.rows[fit.points.linear],
+                           &last = curve.rows[fit.points.saturated];
+  if (!(first.bytes > 0)) {
     throw std::invalid_argument(
         fmt::format("curve {}: too many rows of 0 bytes for a turning point", curve.name));
   }
   fit.curve.bus_factor = *factor;
-  fit.curve.linear_until = std::log2(curve.bytes[fit.points.linear]);
-  fit.curve.saturated_from = std::log2(curve.bytes[fit.points.saturated]);
-  fit.curve.max_bus_gb_per_s = std::ranges::max(curve.bus_gb_per_s);
-  fit.curve.overhead_us = curve.latency_us[fit.points.linear - 1];
+  fit.curve.linear_until = std::log2(first.bytes);
+  fit.curve.saturated_from = std::log2(last.bytes);
+  fit.curve.max_bus_gb_per_s = highest_bandwidth(curve);
+  fit.curve.overhead_us = curve.rows[fit.points.linear - 1].latency_us;
 
   const double least = std::pow(2, fit.curve.linear_until),
                most = std::pow(2, fit.curve.saturated_from);
   std::vector<double> x, y;  // log2 of bytes and log10 of GB/s, of the middle section
-  for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
-    if (curve.bytes[i] < least || curve.bytes[i] > most) continue;
-    x.push_back(std::log2(curve.bytes[i]));
-    y.push_back(std::log10(curve.bus_gb_per_s[i]));
+  for (const MeasuredCurve::Row& row : curve.rows) {
+    if (row.bytes < least || row.bytes > most) continue;
+    x.push_back(std::log2(row.bytes));
+    y.push_back(std::log10(row.bus_gb_per_s));
   }
   fit.fitted_rows = x.size();
   if (x.empty()) {
@@ -206,20 +208,17 @@ std::vector<MeasuredCurve> measured_curves(const read::Table& table) {
     const double ranks = positive(table, row, gpus);
     auto curve = std::ranges::find(curves, name, &MeasuredCurve::name);
     if (curve == curves.end()) {
-      curve = curves.insert(curve, MeasuredCurve{});
-      curve->name = name;
-      curve->collective = collective;
-      curve->ranks = ranks;
+      curve = curves.insert(curve, MeasuredCurve{name, collective, ranks});
     } else if (curve->collective != collective || curve->ranks != ranks) {
       table.fail(row, fmt::format("curve {} was {} on {} GPUs before, here it is {} on {}", name,
                                   curve->collective, curve->ranks, collective, ranks));
     }
     const double bytes = table.number(row, size);  // 0 in logs whose counts are rounded down
     if (bytes < 0) table.fail(row, size, fmt::format("expected bytes >= 0, found {}", bytes));
-    if (!curve->bytes.empty() && bytes < curve->bytes.back()) {
+    if (!curve->rows.empty() && bytes < curve->rows.back().bytes) {
       table.fail(row, size,
                  fmt::format("expected sizes of curve {} in ascending order, found {} after {}",
-                             name, bytes, curve->bytes.back()));
+                             name, bytes, curve->rows.back().bytes));
     }
     const double time = positive(table, row, latency);
     const auto factor = model::collective::bus_factor(collective, ranks);
@@ -234,9 +233,7 @@ std::vector<MeasuredCurve> measured_curves(const read::Table& table) {
     } else {
       table.fail(row, word, fmt::format("no bus factor for {}", collective));
     }
-    curve->bytes.push_back(bytes);
-    curve->latency_us.push_back(time);
-    curve->bus_gb_per_s.push_back(bus);
+    curve->rows.push_back({bytes, time, bus});
   }
   return curves;
 }
@@ -267,12 +264,11 @@ FitResult fit_collective_curves(const FitRequest& request) {
   if (fitted.empty()) {
     throw read::InputError(reason.empty() ? "no rows to fit a curve to" : reason);
   }
-  for (std::size_t i = 0; i < fitted.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (fitted[i].name == fitted[j].name) {
-        throw read::InputError(fmt::format("{}: curve {} stands in another table, too",
-                                           request.tables.back().label(), fitted[i].name));
-      }
+  std::set<std::string_view> names;
+  for (const NamedCurve& curve : fitted) {
+    if (!names.insert(curve.name).second) {
+      throw read::InputError(fmt::format("{}: curve {} stands in another table, too",
+                                         request.tables.back().label(), curve.name));
     }
   }
   result.file_text =

@@ -17,24 +17,21 @@ struct MeasuredCurve {
   std::string name;
   std::string collective;
   double ranks = 0.0;
-  std::vector<double> bytes;
-  std::vector<double> latency_us;
-  std::vector<double> bus_gb_per_s;  // with kBandwidthOffset in it
+  struct Row {
+    double bytes, latency_us;
+    double bus_gb_per_s;  // with kBandwidthOffset in it
+  };
+  std::vector<Row> rows = {};
 };
 
 // Logs print small bandwidths as 0.00; so much is added to each, so that it has a logarithm.
 inline constexpr double kBandwidthOffset = 4e-4;  // GB/s
 
-// The rows at which the sections of a curve meet.
+// The rows at which the sections of a curve meet: README.md beside this file has the rule.
 struct TurningPoints {
   std::size_t linear = 0;     // last row whose bandwidth grows with the size
   std::size_t saturated = 0;  // first row near the highest bandwidth
 };
-
-// README.md beside this file has the rule; one noisy row moves either.  Throws
-// std::invalid_argument if there are fewer than kLeastRows.
-inline constexpr std::size_t kLeastRows = 5;
-[[nodiscard]] TurningPoints turning_points(const MeasuredCurve& curve);
 
 struct CurveFit {
   model::collective::Curve curve;
@@ -42,10 +39,6 @@ struct CurveFit {
   std::size_t fitted_rows = 0;  // of the middle section
   double sum_of_squares = 0.0;  // of log10 of the bandwidth
 };
-
-// Rows that the sigmoid of the original is fitted to at least; with fewer than its four parameters
-// there are many answers, and the one that is given is the one that its solver ends at.
-inline constexpr std::size_t kLeastFittedRows = 5;
 
 // Throws std::invalid_argument: too few rows, no bus factor for the collective, no fit.
 [[nodiscard]] CurveFit fit_curve(const MeasuredCurve& curve);

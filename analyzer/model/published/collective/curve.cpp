@@ -19,11 +19,6 @@ namespace {
 
 constexpr double kBytesPerGbUs = 1000.0;  // GB/s * us in bytes
 
-// Each rank keeps its own part: so much of the whole goes over the links.
-double others_part(double ranks) {
-  return (ranks - 1) / ranks;
-}
-
 NamedCurve published(std::string name, const char* collective, int ranks, double linear_until,
                      double saturated_from, double max_gb_per_s, double overhead_us,
                      Sigmoid sigmoid) {
@@ -128,7 +123,7 @@ std::optional<double> bus_factor(std::string_view collective, double ranks) {
   if (collective == "all_reduce") return 2 * (ranks - 1) / ranks;
   if (collective == "all_to_all" || collective == "all_to_allv" || collective == "all_gather" ||
       collective == "all_gather_base" || collective == "reduce_scatter") {
-    return others_part(ranks);
+    return (ranks - 1) / ranks;  // each rank keeps its own part
   }
   if (collective == "reduce" || collective == "memory") return 1.0;
   return std::nullopt;
@@ -229,41 +224,33 @@ std::string curves_text(std::span<const NamedCurve> curves, std::string_view mac
   return read::parameters_text(parameters);
 }
 
-EmbeddingExchange parse_exchange(std::string_view text) {
+ExchangeBytes exchange_bytes(std::string_view text, std::int64_t ranks) {
+  if (ranks < 1) throw std::invalid_argument(fmt::format("expected ranks >= 1, found {}", ranks));
   const std::size_t first = text.find(',');
   const std::size_t last = text.rfind(',');
   if (first == last) {
     throw std::invalid_argument(
         fmt::format("expected BATCH,TABLES-TABLES-...,DIM, found \"{}\"", text));
   }
-  EmbeddingExchange exchange;
-  exchange.batch = parse_count(text.substr(0, first), text, 1);
-  exchange.dim = parse_count(text.substr(last + 1), text, 1);
-  std::string_view tables = text.substr(first + 1, last - first - 1);
+  const std::int64_t batch = parse_count(text.substr(0, first), text, 1);
+  const std::int64_t dim = parse_count(text.substr(last + 1), text, 1);
+  std::vector<std::int64_t> tables;
+  std::string_view rest = text.substr(first + 1, last - first - 1);
   while (true) {
-    const std::size_t dash = tables.find('-');
-    exchange.tables.push_back(parse_count(tables.substr(0, dash), text, 0));
+    const std::size_t dash = rest.find('-');
+    tables.push_back(parse_count(rest.substr(0, dash), text, 0));
     if (dash == std::string_view::npos) break;
-    tables.remove_prefix(dash + 1);
+    rest.remove_prefix(dash + 1);
   }
-  return exchange;
-}
-
-ExchangeBytes exchange_bytes(const EmbeddingExchange& exchange, std::int64_t ranks) {
-  if (ranks < 1) throw std::invalid_argument(fmt::format("expected ranks >= 1, found {}", ranks));
-  const std::int64_t all =
-      std::accumulate(exchange.tables.begin(), exchange.tables.end(), std::int64_t{0});
-  std::int64_t larger = 0;
-  std::int64_t both = 0;
-  for (const std::int64_t own : exchange.tables) {
-    const std::int64_t received = all - own;
-    const std::int64_t sent = own * (ranks - 1);
+  const std::int64_t all = std::accumulate(tables.begin(), tables.end(), std::int64_t{0});
+  std::int64_t larger = 0, both = 0;
+  for (const std::int64_t own : tables) {
+    const std::int64_t received = all - own, sent = own * (ranks - 1);
     larger = std::max({larger, received, sent});
     both = std::max(both, received + sent);
   }
-  const std::int64_t samples = exchange.batch / ranks;  // of a rank; what is left over is dropped
-  const double bytes_per_table =
-      static_cast<double>(samples) * static_cast<double>(exchange.dim) * 4;
+  const std::int64_t samples = batch / ranks;  // of a rank; what is left over is dropped
+  const double bytes_per_table = static_cast<double>(samples) * static_cast<double>(dim) * 4;
   return {.sum = bytes_per_table * static_cast<double>(all),
           .max_of_max = bytes_per_table * static_cast<double>(larger),
           .max_of_sum = bytes_per_table * static_cast<double>(both)};

@@ -70,25 +70,16 @@ struct NamedCurve {
 [[nodiscard]] std::string curves_text(std::span<const NamedCurve> curves, std::string_view machine,
                                       std::int64_t rows);
 
-// A batch, the tables on each rank and the elements of a row: "4096,11-19-15-20,32".
-struct EmbeddingExchange {
-  std::int64_t batch = 0;  // of all ranks together
-  std::vector<std::int64_t> tables;
-  std::int64_t dim = 0;
-};
-
-// Throws std::invalid_argument with what was expected.
-[[nodiscard]] EmbeddingExchange parse_exchange(std::string_view text);
-
-// Bytes in fp32: README.md beside this file.  `ranks` is the configured number; the tables may be
-// given for fewer or more, as in the original.
+// Bytes in fp32: README.md beside this file.
 struct ExchangeBytes {
   double sum = 0.0;
   double max_of_max = 0.0;
   double max_of_sum = 0.0;
 };
 
-// Throws std::invalid_argument if ranks < 1.
-[[nodiscard]] ExchangeBytes exchange_bytes(const EmbeddingExchange& exchange, std::int64_t ranks);
+// `text`: the batch of all ranks together, the tables on each rank and the elements of a row,
+// "4096,11-19-15-20,32".  `ranks` is the configured number; the tables may be given for fewer or
+// more, as in the original.  Throws std::invalid_argument with what was expected.
+[[nodiscard]] ExchangeBytes exchange_bytes(std::string_view text, std::int64_t ranks);
 
 }  // namespace inline_prof::model::collective

@@ -52,22 +52,15 @@ struct Curves {
   bool are_published = false;
 };
 
-// Thrown where a row has no prediction: how the original ends, and why.
-struct NoCurve {
-  std::string_view error;
-  std::string reason;
-};
-
 double size_of(const Curves& curves, const NamedRow& row) {
   if (row.has("size_bytes") || row.has("bytes"))
     return row.number(row.first_of({"size_bytes", "bytes"}));
-  if (!row.has("btd")) throw NoCurve{"", "neither size_bytes, bytes nor btd"};
-  if (!row.has("num_gpus")) throw NoCurve{"", "btd without num_gpus"};
+  if (!row.has("btd")) throw NoAnswer{"", "neither size_bytes, bytes nor btd"};
+  if (!row.has("num_gpus")) throw NoAnswer{"", "btd without num_gpus"};
   try {
-    const auto exchange = collective::parse_exchange(row.text("btd"));
-    return exchange_bytes(exchange, row.whole("num_gpus")).*curves.rule;
+    return collective::exchange_bytes(row.text("btd"), row.whole("num_gpus")).*curves.rule;
   } catch (const std::invalid_argument& error) {
-    throw NoCurve{"", fmt::format("btd: {}", error.what())};
+    throw NoAnswer{"", fmt::format("btd: {}", error.what())};
   }
 }
 
@@ -77,14 +70,14 @@ const NamedCurve& choose(const Curves& all, const NamedRow& row) {
   if (row.has("curve")) {
     const auto it = std::ranges::find(curves, row.text("curve"), &NamedCurve::name);
     if (it != curves.end()) return *it;
-    throw NoCurve{"KeyError", fmt::format("no curve {}", row.text("curve"))};
+    throw NoAnswer{"KeyError", fmt::format("no curve {}", row.text("curve"))};
   }
   const std::string& word = row.text(row.first_of({"collective", "op"}));
   if (word.empty() || !row.has("num_gpus"))
-    throw NoCurve{"", "neither curve, nor collective (or op) and num_gpus"};
+    throw NoAnswer{"", "neither curve, nor collective (or op) and num_gpus"};
   constexpr std::string_view published_gpu = "v100";
   if (all.are_published && row.has("gpu") && !row.text("gpu").starts_with(published_gpu)) {
-    throw NoCurve{
+    throw NoAnswer{
         "", fmt::format("the published curves are of a V100, not {}; a fit of yours: --params",
                         row.text("gpu"))};
   }
@@ -94,31 +87,25 @@ const NamedCurve& choose(const Curves& all, const NamedRow& row) {
   };
   const auto first = std::ranges::find_if(curves, fits);
   if (first == curves.end())
-    throw NoCurve{"KeyError", fmt::format("no curve for {} on {} GPUs", word, ranks)};
+    throw NoAnswer{"KeyError", fmt::format("no curve for {} on {} GPUs", word, ranks)};
   const auto second = std::find_if(std::next(first), curves.end(), fits);
   if (second != curves.end()) {
-    throw NoCurve{"", fmt::format("{} and {} are both {} on {} GPUs: name one in a column curve",
-                                  first->name, second->name, word, ranks)};
+    throw NoAnswer{"", fmt::format("{} and {} are both {} on {} GPUs: name one in a column curve",
+                                   first->name, second->name, word, ranks)};
   }
   return *first;
 }
 
 RowPrediction predict(const Curves& curves, const NamedRow& row) {
-  try {
-    const double bytes = size_of(curves, row);
-    const auto& [name, collective, ranks, curve] = choose(curves, row);
-    if (ranks == 1 && collective != "memory") throw NoCurve{"", "one rank sends nothing"};
-    const double time = curve.time_us(bytes);
-    if (!std::isfinite(time)) throw NoCurve{"", fmt::format("curve {} gives no time", name)};
-    const Section section = curve.section(bytes);
-    RowPrediction prediction =
-        with_time(time, section == Section::kLatency ? "latency" : "bandwidth");
-    prediction.parts = {curve.bus_gb_per_s(bytes),
-                        std::string(kSections[static_cast<std::size_t>(section)]), name, bytes};
-    return prediction;
-  } catch (const NoCurve& none) {
-    return RowPrediction::none(none.error, none.reason);
-  }
+  const double bytes = size_of(curves, row);
+  const auto& [name, collective, ranks, curve] = choose(curves, row);
+  if (ranks == 1 && collective != "memory") throw NoAnswer{"", "one rank sends nothing"};
+  const double time = curve.time_us(bytes);
+  if (!std::isfinite(time)) throw NoAnswer{"", fmt::format("curve {} gives no time", name)};
+  const Section section = curve.section(bytes);
+  return with_time(time, section == Section::kLatency ? "latency" : "bandwidth",
+                   {curve.bus_gb_per_s(bytes),
+                    std::string(kSections[static_cast<std::size_t>(section)]), name, bytes});
 }
 
 constexpr const char* kDefaultRule = "max_of_max";

@@ -57,23 +57,16 @@ Events chosen_events(const read::Trace& trace, std::size_t iterations) {
   return kept;
 }
 
-// Events that are open at some moment, the outer ones first.
-class OpenEvents {
- public:
-  // The innermost one that `event` lies in; none if there is none.
-  NodeId around(const std::vector<EventNode>& nodes, const TraceEvent& event) {
-    while (!open_.empty() && nodes[open_.back()].event->end_us() < event.start_us)
-      open_.pop_back();
-    for (auto it = open_.rbegin(); it != open_.rend(); ++it) {
-      if (nodes[*it].event->end_us() >= event.end_us()) return *it;
-    }
-    return kNoNode;
-  }
-  void push(NodeId node) { open_.push_back(node); }
-
- private:
-  std::vector<NodeId> open_;
-};
+// Returns the innermost of these events, the outer ones first, that `event` lies in.  Drops those
+// that have ended.
+NodeId around(const EventTree& tree, std::vector<NodeId>& open, const TraceEvent& event) {
+  while (!open.empty() && tree.event(open.back()).end_us() < event.start_us)
+    open.pop_back();
+  const auto it = std::find_if(open.rbegin(), open.rend(), [&](NodeId node) {
+    return tree.event(node).end_us() >= event.end_us();
+  });
+  return it == open.rend() ? kNoNode : *it;
+}
 
 // Threads are told apart by name: they need not be numbers.
 using ThreadName = std::pair<std::string, std::string>;
@@ -99,16 +92,16 @@ constexpr std::size_t kDeepest = 2000;
 void add_nodes(const read::Trace& trace, const Events& events, EventTree& tree) {
   std::vector<std::size_t> depths;
   const ThreadName main = main_thread(events);
-  std::map<ThreadName, OpenEvents> threads;
+  std::map<ThreadName, std::vector<NodeId>> threads;  // events that are open
   for (const TraceEvent* event : events) {
     if (event->kind == TraceKind::kGpu) {
       if (event->correlation) tree.kernels[*event->correlation] = event;
       continue;
     }
-    OpenEvents& own = threads[thread_of(*event)];
-    NodeId parent = own.around(tree.nodes, *event);
+    std::vector<NodeId>& own = threads[thread_of(*event)];
+    NodeId parent = around(tree, own, *event);
     // The work of autograd's threads belongs to the call of the main thread that waits for them.
-    if (parent == kNoNode) parent = threads[main].around(tree.nodes, *event);
+    if (parent == kNoNode) parent = around(tree, threads[main], *event);
     const NodeId node = tree.nodes.size();
     tree.nodes.push_back({event, parent, {}});
     depths.push_back(parent == kNoNode ? 0 : depths[parent] + 1);
@@ -117,7 +110,7 @@ void add_nodes(const read::Trace& trace, const Events& events, EventTree& tree) 
                                          trace.label, event->name, event->start_us, kDeepest));
     }
     if (parent != kNoNode) tree.nodes[parent].children.push_back(node);
-    own.push(node);
+    own.push_back(node);
   }
 }
 

@@ -16,10 +16,9 @@ using read::TraceEvent;
 
 constexpr std::int64_t kBackwardBag = 38;  // a constant of the original
 
-// A size that the trace does not have.
-struct MissingSize {
-  std::string what;
-};
+NoAnswer missing(std::string_view what) {
+  return {kNoElement, fmt::format("the trace lacks {}", what)};
+}
 
 // Newer PyTorch puts a namespace before the name, and autograd a prefix.
 std::string_view plain_name(std::string_view name) {
@@ -32,7 +31,7 @@ std::string_view plain_name(std::string_view name) {
 std::int64_t size_at(const TraceEvent& event, std::size_t input, std::size_t place) {
   if (input >= event.inputs.size() || place >= event.inputs[input].size() ||
       event.inputs[input][place] <= 0) {
-    throw MissingSize{fmt::format("size {} of input {} of {}", place, input, event.name)};
+    throw missing(fmt::format("size {} of input {} of {}", place, input, event.name));
   }
   return event.inputs[input][place];
 }
@@ -95,7 +94,7 @@ LaunchedKernels launched_kernels(const EventTree& tree, NodeId op) {
     if (kernel->block.size() > 1) result.last_block_y = kernel->block[1];
   }
   if (result.first_name.empty()) {
-    throw MissingSize{fmt::format("kernel of {}", tree.event(op).name)};
+    throw missing(fmt::format("kernel of {}", tree.event(op).name));
   }
   return result;
 }
@@ -114,13 +113,13 @@ bool names_shared_memory(const std::string& kernel) {
 const TraceEvent& child_at(const EventTree& tree, NodeId op, const char* name, std::size_t place) {
   const std::vector<NodeId> children = descendants(tree, op, name);
   if (place >= children.size()) {
-    throw MissingSize{fmt::format("child {} {} of {}", place, name, tree.event(op).name)};
+    throw missing(fmt::format("child {} {} of {}", place, name, tree.event(op).name));
   }
   return tree.event(children[place]);
 }
 
 std::int64_t quotient(std::int64_t whole, std::int64_t part) {
-  if (part <= 0 || whole < part) throw MissingSize{"look-up sizes that fit together"};
+  if (part <= 0 || whole < part) throw missing("look-up sizes that fit together");
   return whole / part;
 }
 
@@ -131,7 +130,7 @@ void check(const LookupShape& shape) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto value = static_cast<double>(sizes[i]);
     if (value < kLookupColumns[i].least || value > kLookupColumns[i].most) {
-      throw MissingSize{"look-up sizes that can be"};
+      throw missing("look-up sizes that can be");
     }
   }
 }
@@ -213,10 +212,10 @@ OperatorKernels operator_kernels(const EventTree& tree, NodeId op, const Operato
   OperatorKernels kernels;
   try {
     add_kernels(tree, op, models, kernels);
-  } catch (const MissingSize& missing) {
+  } catch (const NoAnswer& none) {
     kernels.times_us.clear();
-    kernels.error = kNoElement;
-    kernels.reason = fmt::format("the trace lacks {}", missing.what);
+    kernels.error = none.error;
+    kernels.reason = none.reason;
   }
   return kernels;
 }

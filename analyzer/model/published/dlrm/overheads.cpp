@@ -89,7 +89,7 @@ NodeId container(const EventTree& tree, NodeId op) {
 }
 
 using Samples = std::vector<double>;
-using SamplesByShape = std::map<std::string, std::map<std::string, Samples>>;
+using Collected = HostTimes<Samples>;
 
 Spread spread(const Samples& samples) {
   Samples raised;
@@ -110,7 +110,7 @@ Spread spread(const Samples& samples) {
   return result;
 }
 
-ByShape spreads(const SamplesByShape& samples) {
+ByShape spreads(const Collected::ByShape& samples) {
   ByShape result;
   for (const auto& [name, shapes] : samples) {
     for (const auto& [shape, values] : shapes)
@@ -118,13 +118,6 @@ ByShape spreads(const SamplesByShape& samples) {
   }
   return result;
 }
-
-struct Collected {
-  Samples between;
-  SamplesByShape before, after, among;
-  std::map<std::string, Samples> launch;
-  std::map<std::string, std::vector<std::string>> calls;
-};
 
 void add_launches_of(const EventTree& tree, NodeId op, const std::vector<Launch>& launches,
                      Collected& all) {
@@ -143,7 +136,7 @@ void add_launches_of(const EventTree& tree, NodeId op, const std::vector<Launch>
 
   Samples& among = all.among[event.name][event.shapes];
   if (launches.size() == 1) among.push_back(0.0);
-  const auto [calls, is_first] = all.calls.emplace(event.name, std::vector<std::string>{});
+  const auto [calls, is_first] = all.launches.emplace(event.name, std::vector<std::string>{});
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const TraceEvent& call = tree.event(launches[i].node);
     if (i > 0) {
@@ -183,7 +176,7 @@ Overheads overheads(const EventTree& tree) {
                    .after = spreads(all.after),
                    .among = spreads(all.among),
                    .launch = {},
-                   .launches = std::move(all.calls)};
+                   .launches = std::move(all.launches)};
   for (const auto& [name, samples] : all.launch)
     result.launch[name] = spread(samples);
   return result;

@@ -193,31 +193,21 @@ RowPrediction predict_row(const ProductFile& file, const NamedRow& row) {
   const std::string type = type_of(row);
   const auto table = file.tables.find(type);
   if (table == file.tables.end())
-    return RowPrediction::none("", fmt::format("the table has no products of {}", type));
+    throw NoAnswer{"", fmt::format("the table has no products of {}", type)};
   const ProductPrediction result = predict_product(table->second, shape_of(row),
                                                    {.gflops = row.number("peak_throughput_gflops"),
                                                     .gb_per_s = row.number("peak_dram_bw_gbps")});
   if (!result.error.empty()) {
-    return RowPrediction::none(result.error,
-                               result.error == kNoElement
-                                   ? "no measured product has those sizes that the table knows"
-                                   : "the table knows each size, but no product of all of them");
+    throw NoAnswer{result.error, result.error == kNoElement
+                                     ? "no measured product has those sizes that the table knows"
+                                     : "the table knows each size, but no product of all of them"};
   }
-  RowPrediction prediction = with_time(result.time_us, result.is_measured ? ""
-                                                       : result.by_memory ? "memory"
-                                                                          : "compute");
-  if (result.is_measured) {
-    prediction.parts = {0.0, Part(), Part(), Part(), Part(), Part(), 1.0};
-  } else if (prediction.time_us) {
-    prediction.parts = {static_cast<double>(result.unmatched),
-                        static_cast<double>(result.corners),
-                        result.effective.gflops,
-                        result.effective.gb_per_s,
-                        result.operations,
-                        result.bytes,
-                        0.0};
-  }
-  return prediction;
+  if (result.is_measured)
+    return with_time(result.time_us, "", {0.0, Part(), Part(), Part(), Part(), Part(), 1.0});
+  return with_time(
+      result.time_us, result.by_memory ? "memory" : "compute",
+      {static_cast<double>(result.unmatched), static_cast<double>(result.corners),
+       result.effective.gflops, result.effective.gb_per_s, result.operations, result.bytes, 0.0});
 }
 
 OperationInputs fc_inputs(const Operation& operation) {

@@ -1,5 +1,7 @@
 #include "model/published/dlrm/trace_iteration.hpp"
 
+#include "model/published/models.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +20,10 @@ constexpr double kKernelUs = 5.0;           // what the profiler adds to each
 constexpr double kShortCopyLaunchUs = 2.0;  // of an aten::to without children
 
 // A cost that the original looks up without asking whether it is there.
-struct MissingCost {
-  std::string what;
-};
-
 double cost(const std::map<std::string, double>& costs, const char* which,
             const std::string& name) {
   const auto it = costs.find(name);
-  if (it == costs.end()) throw MissingCost{fmt::format("{} of {}", which, name)};
+  if (it == costs.end()) throw NoAnswer{"KeyError", fmt::format("no {} of {}", which, name)};
   return it->second;
 }
 
@@ -194,10 +192,10 @@ WalkResult walk(const read::IterationGraph& graph) {
          op != graph.operators.end(); ++op) {
       if (!op->is_mark) walker.visit(*op);
     }
-  } catch (const MissingCost& missing) {
+  } catch (const NoAnswer& none) {
     WalkResult result;
-    result.error = "KeyError";
-    result.reason = fmt::format("no {}", missing.what);
+    result.error = none.error;
+    result.reason = none.reason;
     return result;
   }
   return walker.result();

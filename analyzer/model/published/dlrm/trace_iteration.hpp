@@ -3,7 +3,7 @@
 // on one rank (iteration.md beside this file).
 #pragma once
 
-#include "model/published/dlrm/lookup.hpp"
+#include "model/published/dlrm/embedding.hpp"
 #include "model/published/dlrm/product_table.hpp"
 #include "read/iteration_graph.hpp"
 #include "read/torch_trace/event_list.hpp"
@@ -62,17 +62,20 @@ struct Spread {
   std::size_t count = 0;
 };
 
-// By the operator's name and shapes.
-using ByShape = std::map<std::string, std::map<std::string, Spread>>;
+template <typename Value>
+struct HostTimes {
+  // By the operator's name and shapes.
+  using ByShape = std::map<std::string, std::map<std::string, Value>>;
 
-struct Overheads {
-  Spread between;  // T1: from an operator to the next one
+  Value between;   // T1: from an operator to the next one
   ByShape before;  // T2: from the start of an operator to its first launch
   ByShape after;   // T3: from its last launch to its end
   ByShape among;   // T5: from a launch to the next; the whole operator, if it launches nothing
-  std::map<std::string, Spread> launch;                      // T4: in the call, by the call's name
+  std::map<std::string, Value> launch;                       // T4: in the call, by the call's name
   std::map<std::string, std::vector<std::string>> launches;  // the calls of an operator, once
 };
+using Overheads = HostTimes<Spread>;
+using ByShape = Overheads::ByShape;
 
 [[nodiscard]] Overheads overheads(const EventTree& tree);
 

@@ -2,22 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 
 namespace inline_prof::model {
 namespace {
-
-constexpr std::size_t kLongestAnswer = 4096;
 
 std::string error_text(int error) {
   return std::generic_category().message(error);
@@ -52,6 +50,10 @@ AnsweringProcess::AnsweringProcess(std::vector<std::string> command,
     return;
   }
   socket_ = sockets[0];
+  answers_ = fdopen(socket_, "r");
+  const timeval patience_s{.tv_sec = patience.count() / 1000,
+                           .tv_usec = patience.count() % 1000 * 1000};
+  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience_s, sizeof patience_s);
   if (const int error = spawn(command, sockets[1], child_); error != 0) {
     child_ = -1;
     complaint_ = "cannot be started: " + error_text(error);
@@ -61,7 +63,7 @@ AnsweringProcess::AnsweringProcess(std::vector<std::string> command,
 
 AnsweringProcess::~AnsweringProcess() {
   end("");
-  if (socket_ >= 0) close(socket_);
+  if (answers_ != nullptr) std::fclose(answers_);
 }
 
 void AnsweringProcess::end(std::string_view why) {
@@ -81,34 +83,27 @@ void AnsweringProcess::end(std::string_view why) {
 }
 
 std::optional<std::string> AnsweringProcess::answer() {
-  const auto until = std::chrono::steady_clock::now() + patience_;
-  while (child_ >= 0) {
-    if (const std::size_t line = unread_.find('\n'); line != std::string::npos) {
-      std::string text = unread_.substr(0, line);
-      unread_.erase(0, line + 1);
-      return text;
+  if (child_ < 0) return std::nullopt;
+  std::array<char, 4096> line{};
+  errno = 0;
+  while (std::fgets(line.data(), line.size(), answers_) == nullptr) {
+    if (errno == EINTR) {
+      std::clearerr(answers_);
+      errno = 0;
+      continue;
     }
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
-    pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
-    const int polled = poll(&ready, 1, static_cast<int>(std::max<long>(0, left.count())));
-    if (polled < 0 && errno == EINTR) continue;
-    if (polled <= 0) {
-      end(fmt::format("gave no answer within {:g} s",
-                      std::chrono::duration<double>(patience_).count()));
-      break;
-    }
-    std::array<char, 512> buffer{};
-    const ssize_t bytes = recv(socket_, buffer.data(), buffer.size(), 0);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) {
-      end("");
-      break;
-    }
-    unread_.append(buffer.data(), static_cast<std::size_t>(bytes));
-    if (unread_.size() > kLongestAnswer) end("gave an answer without an end");
+    end(errno == EAGAIN ? fmt::format("gave no answer within {:g} s",
+                                      std::chrono::duration<double>(patience_).count())
+                        : "");
+    return std::nullopt;
   }
-  return std::nullopt;
+  std::string text = line.data();
+  if (!text.ends_with('\n')) {
+    end(std::feof(answers_) != 0 ? "" : "gave an answer without an end");
+    return std::nullopt;
+  }
+  text.pop_back();
+  return text;
 }
 
 std::optional<std::string> AnsweringProcess::ask(std::string_view line) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,8 @@ class AnsweringProcess {
 
   std::chrono::milliseconds patience_;
   int socket_ = -1;
+  std::FILE* answers_ = nullptr;  // reads the socket
   pid_t child_ = -1;
-  std::string unread_;
   std::string complaint_;
 };
 

@@ -13,24 +13,32 @@
 namespace inline_prof::model::seer {
 namespace {
 
-bool is_wrong(const read::SeerPickRow& row, std::optional<std::size_t> pick, PickRule rule) {
-  if (!pick) return true;
-  const double best = row.time_ms[static_cast<std::size_t>(row.best)];
-  const double picked = row.time_ms.at(*pick);
-  if (picked < 0 && rule == PickRule::kStrict) return true;
-  constexpr double tolerated = 0.1;
-  return (picked - best) / best > tolerated;
-}
-
 constexpr std::array<std::pair<KernelType, std::string_view>, 3> kTypes = {
     {{KernelType::kCompute, "compute"},
      {KernelType::kDram, "dram"},
      {KernelType::kUnderUtilised, "resource"}}};
 
+// The whole time of this algorithm, or of the fastest.  Rows without a prediction are left out.
+std::vector<JudgedTime> test_layers(const Predictor& predictor, std::optional<Algorithm> algorithm,
+                                    std::span<const read::SeerTimedLayer> rows) {
+  std::vector<JudgedTime> judged;
+  for (const read::SeerTimedLayer& row : rows) {
+    AlgorithmPrediction prediction;
+    if (algorithm) {
+      prediction = predictor.predict(*algorithm, row.layer);
+    } else {
+      const Pick pick = predictor.pick(row.layer);
+      if (pick.best) prediction = pick.algorithms[*pick.best];
+    }
+    if (prediction.time_ms) judged.push_back({row.value, *prediction.time_ms, prediction.type});
+  }
+  return judged;
+}
+
 class Judge {
  public:
   Judge(const Parameters& parameters, Edition edition, GpuChoice gpu)
-      : edition_(edition), predictor_(parameters, rules_of(edition), gpu) {}
+      : edition_(edition), predictor_(parameters, edition, gpu) {}
 
   // False if it is none of SEER's tables.
   [[nodiscard]] bool add(const read::Table& table) {
@@ -50,11 +58,7 @@ class Judge {
     } else if (name == "Algo-pick-set") {
       add_picks(read::read_seer_picks(table));
     } else if (name.starts_with("network")) {
-      const std::vector<read::SeerLayer> layers = read::read_seer_layers(table);
-      const auto counts = count_types(predictor_, layers);
-      add_row("network_layers", name, layers.size());
-      for (std::size_t i = 0; i < kTypes.size(); ++i)
-        add_row(fmt::format("network_{}", kTypes[i].second), name, counts[i]);
+      add_network(name, read::read_seer_layers(table));
     } else {
       return false;
     }
@@ -85,12 +89,6 @@ class Judge {
     const Errors errors = errors_of(rows, type);
     add_row(scope, name, errors.rows, errors.rmspe_percent, errors.rmse_ms);
   }
-  void add_share(std::string_view scope, std::string_view name, std::size_t rows,
-                 std::size_t wrong) {
-    add_row(scope, name, rows,
-            rows == 0 ? 0.0 : 100.0 * static_cast<double>(wrong) / static_cast<double>(rows));
-  }
-
   void add_set_one(const std::string& name, const std::vector<JudgedTime>& rows) {
     add("set1_variant", name, rows);
     auto& all = by_algorithm_[name.substr(0, 5)];  // "algo0"
@@ -98,14 +96,42 @@ class Judge {
     ++table_count_;
   }
 
+  // A pick is wrong if it takes 10 % longer than the fastest.  The published program counts one
+  // that could not run at all, whose time is negative, as right.
   void add_picks(const std::vector<read::SeerPickRow>& rows) {
-    for (const auto& [rule, scope] : {std::pair(PickRule::kPublished, "pick_original_rule"),
-                                      std::pair(PickRule::kStrict, "pick_strict_rule")}) {
-      if (rule == PickRule::kPublished && edition_ != Edition::kPublished) continue;
-      const PickErrors errors = test_picks(predictor_, rows, rule);
-      add_share(scope, "seer_wrong_of_n", rows.size(), errors.wrong);
-      add_share(scope, "cudnn_wrong_of_n", rows.size(), errors.wrong_cudnn);
+    for (const bool is_strict : {false, true}) {
+      if (!is_strict && edition_ != Edition::kPublished) continue;
+      std::size_t wrong = 0, wrong_cudnn = 0;
+      for (const read::SeerPickRow& row : rows) {
+        const double best = row.time_ms[static_cast<std::size_t>(row.best)];
+        const auto is_wrong = [&](double time_ms) {
+          return (time_ms - best) / best > 0.1 || (is_strict && time_ms < 0);
+        };
+        const auto pick = predictor_.pick(row.layer).best;
+        if (!pick || is_wrong(row.time_ms.at(*pick))) ++wrong;
+        if (is_wrong(row.time_ms[static_cast<std::size_t>(row.cudnn_pick)])) ++wrong_cudnn;
+      }
+      const auto scope = is_strict ? "pick_strict_rule" : "pick_original_rule";
+      const auto percent = [&](std::size_t count) {
+        return rows.empty() ? 0.0
+                            : 100.0 * static_cast<double>(count) / static_cast<double>(rows.size());
+      };
+      add_row(scope, "seer_wrong_of_n", rows.size(), percent(wrong));
+      add_row(scope, "cudnn_wrong_of_n", rows.size(), percent(wrong_cudnn));
     }
+  }
+
+  // The layers of a network by the type of the algorithm that is picked.  Algorithm 4 has no type,
+  // so its layers are in none.
+  void add_network(const std::string& name, const std::vector<read::SeerLayer>& layers) {
+    std::map<KernelType, std::size_t> counts;
+    for (const read::SeerLayer& layer : layers) {
+      const Pick pick = predictor_.pick(layer);
+      if (pick.best) ++counts[pick.algorithms[*pick.best].type];
+    }
+    add_row("network_layers", name, layers.size());
+    for (const auto& [type, word] : kTypes)
+      add_row(fmt::format("network_{}", word), name, counts[type]);
   }
 
   Edition edition_;
@@ -137,53 +163,12 @@ Errors errors_of(std::span<const JudgedTime> rows, std::optional<KernelType> typ
 std::vector<JudgedTime> test_variant(const Predictor& predictor, std::size_t variant,
                                      std::span<const read::SeerSample> samples) {
   std::vector<JudgedTime> judged;
-  const bool is_padded = kVariants.at(variant).name == "algo1_128x32";
   for (const read::SeerSample& sample : samples) {
-    read::SeerLayer layer = sample.layer;
-    if (is_padded) layer.out_channels = std::max<std::int64_t>(layer.out_channels, 32);
     const BlockPrediction p =
-        predictor.main_kernel(variant, layer, static_cast<double>(sample.blocks));
+        predictor.main_kernel(variant, sample.layer, static_cast<double>(sample.blocks));
     judged.push_back({.measured_ms = sample.time_ms, .predicted_ms = p.main_ms, .type = p.type});
   }
   return judged;
-}
-
-std::vector<JudgedTime> test_layers(const Predictor& predictor, std::optional<Algorithm> algorithm,
-                                    std::span<const read::SeerTimedLayer> rows) {
-  std::vector<JudgedTime> judged;
-  for (const read::SeerTimedLayer& row : rows) {
-    AlgorithmPrediction prediction;
-    if (algorithm) {
-      prediction = predictor.predict(*algorithm, row.layer);
-    } else {
-      const Pick pick = predictor.pick(row.layer);
-      if (pick.best) prediction = pick.algorithms[*pick.best];
-    }
-    if (prediction.time_ms) judged.push_back({row.value, *prediction.time_ms, prediction.type});
-  }
-  return judged;
-}
-
-PickErrors test_picks(const Predictor& predictor, std::span<const read::SeerPickRow> rows,
-                      PickRule rule) {
-  PickErrors errors{.rows = rows.size()};
-  for (const read::SeerPickRow& row : rows) {
-    if (is_wrong(row, predictor.pick(row.layer).best, rule)) ++errors.wrong;
-    if (is_wrong(row, static_cast<std::size_t>(row.cudnn_pick), rule)) ++errors.wrong_cudnn;
-  }
-  return errors;
-}
-
-std::array<std::size_t, 3> count_types(const Predictor& predictor,
-                                       std::span<const read::SeerLayer> layers) {
-  std::array<std::size_t, 3> counts{};
-  for (const read::SeerLayer& layer : layers) {
-    const Pick pick = predictor.pick(layer);
-    if (!pick.best) continue;
-    const KernelType type = pick.algorithms[*pick.best].type;
-    if (type != KernelType::kUnknown) ++counts[static_cast<std::size_t>(type)];
-  }
-  return counts;
 }
 
 std::string model_of_file(const std::filesystem::path& file) {
@@ -192,6 +177,17 @@ std::string model_of_file(const std::filesystem::path& file) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   }
   return name;
+}
+
+read::SeerLayer layer_of(const NamedRow& row) {
+  return {.batch = row.whole(row.first_of({"batch", "batch_size"})),
+          .in_channels = row.whole("in_chan"),
+          .in_width = row.whole("in_wid"),
+          .out_channels = row.whole("out_chan"),
+          .out_width = row.whole("out_wid"),
+          .filter_width = row.whole("ker_wid"),
+          .stride = row.whole("stride"),
+          .padding = row.whole("padding")};
 }
 
 GpuChoice gpu_of(const ModelOptions& options) {

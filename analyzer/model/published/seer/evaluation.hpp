@@ -2,12 +2,11 @@
 // the names of files mean to it.
 #pragma once
 
-#include "model/model.hpp"
+#include "model/published/models.hpp"
 #include "model/published/seer/predictor.hpp"
 #include "read/seer_tables.hpp"
 #include "read/table.hpp"
 
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -39,38 +38,16 @@ struct Errors {
 [[nodiscard]] std::vector<JudgedTime> test_variant(const Predictor& predictor, std::size_t variant,
                                                    std::span<const read::SeerSample> samples);
 
-// Judges test set I of the algorithms 4 and 5, and test set II with no algorithm given: the whole
-// time of the one, or of the fastest.  Rows without a prediction are left out.
-[[nodiscard]] std::vector<JudgedTime> test_layers(const Predictor& predictor,
-                                                  std::optional<Algorithm> algorithm,
-                                                  std::span<const read::SeerTimedLayer> rows);
-
-// A pick is wrong if it takes 10 % longer than the fastest.  The published program counts one that
-// could not run at all, whose time is negative, as right.
-enum class PickRule { kPublished, kStrict };
-struct PickErrors {
-  std::size_t rows = 0;
-  std::size_t wrong = 0;        // of ours
-  std::size_t wrong_cudnn = 0;  // of cuDNN's own heuristic
-};
-[[nodiscard]] PickErrors test_picks(const Predictor& predictor,
-                                    std::span<const read::SeerPickRow> rows, PickRule rule);
-
-// Returns how many layers of a network run compute-bound, DRAM-bound and under-utilised in the
-// algorithm that is picked.  Algorithm 4 has no type, so its layers are in none.
-[[nodiscard]] std::array<std::size_t, 3> count_types(const Predictor& predictor,
-                                                     std::span<const read::SeerLayer> layers);
-
 // Returns the model that a table belongs to, "algo0_32x32": the name of its file without folder,
 // ".csv", and ".train" or ".test".
 [[nodiscard]] std::string model_of_file(const std::filesystem::path& file);
 
+// The layer in the columns of SEER's models; 0 where a cell is empty.
+[[nodiscard]] read::SeerLayer layer_of(const NamedRow& row);
+
 // Without a machine, SEER's own, a Titan Xp.  The published program knows that and the Titan V:
 // throws std::invalid_argument for others in the published edition.
 [[nodiscard]] GpuChoice gpu_of(const ModelOptions& options);
-[[nodiscard]] inline Rules rules_of(Edition edition) {
-  return edition == Edition::kPublished ? kPublishedRules : kCorrectedRules;
-}
 
 // SEER's tests of tables in its formats, told by the names of their files: a variant
 // ("algo0_32x32"), "algo4_16" ... "algo5", "conv-test-set-II", "Algo-pick-set", "network_..." .  Of

@@ -1,13 +1,14 @@
 #include "model/occupancy.hpp"
-#include "model/published/models.hpp"
 #include "model/published/seer/evaluation.hpp"
 #include "read/input_error.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <memory>
+#include <ranges>
 #include <stdexcept>
 
 namespace inline_prof::model {
@@ -92,57 +93,44 @@ class SeerTable {
  public:
   explicit SeerTable(const ModelOptions& options)
       : parameters_(seer::read_seer_parameters(options.params)),
-        rules_(seer::rules_of(options.edition)),
+        edition_(options.edition),
         gpu_(seer::gpu_of(options)),
         compute_capability_(options.machine ? options.machine->compute_capability : "6.1"),
         input_name_(options.input_name) {}
 
   [[nodiscard]] RowPrediction predict(const NamedRow& row) const {
-    try {
-      if (row.has("op")) return predict_operator(row);
-      const auto algorithm = row.has("algo") ? static_cast<seer::Algorithm>(row.whole("algo"))
-                                             : algorithm_of_file(input_name_);
-      if (!algorithm) {
-        throw read::InputError(
-            fmt::format("{}: a row without algo, and no algo0 to algo7 in the file's name either",
-                        input_name_));
-      }
-      return from(predictor_of(row).predict(*algorithm, layer_of(row, true)));
-    } catch (const std::invalid_argument& error) {
-      return RowPrediction::none("", error.what());
+    if (row.has("op")) return predict_operator(row);
+    const auto algorithm = row.has("algo") ? static_cast<seer::Algorithm>(row.whole("algo"))
+                                           : algorithm_of_file(input_name_);
+    if (!algorithm) {
+      throw read::InputError(fmt::format(
+          "{}: a row without algo, and no algo0 to algo7 in the file's name either", input_name_));
     }
+    return from(predictor_of(row).predict(*algorithm, layer_of(row, true)));
   }
 
   [[nodiscard]] RowPrediction pick(const NamedRow& row) const {
-    try {
-      const seer::Pick pick = predictor_of(row).pick(layer_of(row, true));
-      if (!pick.best) return RowPrediction::none("", "no algorithm can compute this layer");
-      const seer::AlgorithmPrediction& best = pick.algorithms[*pick.best];
-      RowPrediction prediction = time_of(*best.time_ms, bound_of(best.type));
-      prediction.parts = {static_cast<double>(*pick.best), static_cast<double>(best.type)};
-      for (const seer::AlgorithmPrediction& each : pick.algorithms)
-        prediction.parts.push_back(part(each.time_ms));
-      return prediction;
-    } catch (const std::invalid_argument& error) {
-      return RowPrediction::none("", error.what());
-    }
+    const seer::Pick pick = predictor_of(row).pick(layer_of(row, true));
+    if (!pick.best) throw NoAnswer{"", "no algorithm can compute this layer"};
+    const seer::AlgorithmPrediction& best = pick.algorithms[*pick.best];
+    RowPrediction prediction = time_of(*best.time_ms, bound_of(best.type));
+    prediction.parts = {static_cast<double>(*pick.best), static_cast<double>(best.type)};
+    for (const seer::AlgorithmPrediction& each : pick.algorithms)
+      prediction.parts.push_back(part(each.time_ms));
+    return prediction;
   }
 
  private:
   [[nodiscard]] read::SeerLayer layer_of(const NamedRow& row, bool needs_output) const {
-    const auto value = [&](std::string_view input, bool is_needed = true) {
-      if (!row.has(input) && is_needed)
-        throw read::InputError(fmt::format("{}: a row without {}", input_name_, input));
-      return row.whole(input);
-    };
-    return {.batch = value(row.first_of({"batch", "batch_size"})),
-            .in_channels = value("in_chan"),
-            .in_width = value("in_wid"),
-            .out_channels = value("out_chan", needs_output),
-            .out_width = value("out_wid", needs_output),
-            .filter_width = value("ker_wid", needs_output),
-            .stride = value("stride", needs_output),
-            .padding = value("padding", needs_output)};
+    constexpr std::array<std::string_view, 7> sizes{"in_chan", "in_wid", "out_chan", "out_wid",
+                                                    "ker_wid", "stride", "padding"};
+    std::vector<std::string_view> needed{row.first_of({"batch", "batch_size"})};
+    needed.insert(needed.end(), sizes.begin(), needs_output ? sizes.end() : sizes.begin() + 2);
+    for (const std::string_view size : needed) {
+      if (!row.has(size))
+        throw read::InputError(fmt::format("{}: a row without {}", input_name_, size));
+    }
+    return seer::layer_of(row);
   }
 
   // With the resident blocks of the row's kernel, if the row says what its blocks need.
@@ -162,12 +150,12 @@ class SeerTable {
       }
       gpu.blocks_per_sm = occupancy.blocks_per_sm;
     }
-    return {parameters_, rules_, gpu};
+    return {parameters_, edition_, gpu};
   }
 
   // A fit may well extrapolate to a time below 0, which no kernel takes.
   [[nodiscard]] RowPrediction time_of(double time_ms, std::string_view bound) const {
-    if (!std::isfinite(time_ms) || (!rules_.sentinel_times && !(time_ms > 0)))
+    if (!std::isfinite(time_ms) || (edition_ == Edition::kCalibrated && !(time_ms > 0)))
       return RowPrediction::none("", fmt::format("it would take {:g} ms", time_ms));
     return with_time(time_ms * 1e3, bound);
   }
@@ -175,11 +163,9 @@ class SeerTable {
   [[nodiscard]] RowPrediction predict_operator(const NamedRow& row) const {
     const seer::OperatorEntry* entry = seer::find_operator(row.text("op"));
     if (entry == nullptr) {
-      std::string names;
-      for (const seer::OperatorEntry& known : seer::kOperators)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-      throw read::InputError(
-          fmt::format("{}: unknown op {}: expected one of {}", input_name_, row.text("op"), names));
+      const auto names = std::views::transform(seer::kOperators, &seer::OperatorEntry::name);
+      throw read::InputError(fmt::format("{}: unknown op {}: expected one of {}", input_name_,
+                                         row.text("op"), fmt::join(names, ", ")));
     }
     const read::SeerLayer layer = layer_of(row, entry->name != "data_layout");
     const std::string_view forward = row.first_of({"forward_ms", "c1"});
@@ -221,7 +207,7 @@ class SeerTable {
   }
 
   seer::Parameters parameters_;
-  seer::Rules rules_;
+  Edition edition_;
   seer::GpuChoice gpu_;
   std::string compute_capability_;
   std::string input_name_;

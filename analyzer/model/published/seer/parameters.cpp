@@ -208,12 +208,13 @@ Sizes::Sizes(const read::SeerLayer& layer)
       stride(static_cast<double>(layer.stride)),
       volume(filter * filter * c) {}
 
-double launched_blocks(const Variant& variant, const read::SeerLayer& layer, const Rules& rules) {
+double launched_blocks(const Variant& variant, const read::SeerLayer& layer, Edition edition) {
   const Sizes sizes(layer);
+  const bool is_published = edition == Edition::kPublished;
   switch (variant.algorithm) {
     case Algorithm::kWinograd: {
-      const double tiles =
-          ceil_div(rules.winograd_tiles_input ? sizes.wi : sizes.wo, 2);  // F(2x2, 3x3)
+      // F(2x2, 3x3): tiles of the output; the published program covers the input with them.
+      const double tiles = ceil_div(is_published ? sizes.wi : sizes.wo, 2);
       return ceil_div(sizes.n, variant.images) * ceil_div(tiles, variant.rows) *
              ceil_div(tiles, variant.columns) * ceil_div(sizes.k, 32);
     }
@@ -222,7 +223,8 @@ double launched_blocks(const Variant& variant, const read::SeerLayer& layer, con
       // matrix products.
       const bool is_narrow = variant.filter_width == 3;
       const double tiles = ceil_div(sizes.wo, is_narrow ? 4 : 9), products = is_narrow ? 36 : 169;
-      const std::int64_t columns = rules.nonfused_halves_columns ? 64 : variant.columns;
+      // The published program takes blocks of 64 columns, though a tile of 128x128 has 128.
+      const std::int64_t columns = is_published ? 64 : variant.columns;
       return ceil_div(sizes.n * tiles * tiles, variant.rows) * ceil_div(sizes.k, columns) *
              products;
     }
@@ -270,30 +272,24 @@ std::size_t coefficient_count(std::string_view model, std::string_view kind) {
   return 0;
 }
 
-const std::vector<double>* Parameters::find(std::string_view model, std::string_view kind,
-                                            std::size_t count) const {
+const std::vector<double>* Parameters::find(std::string_view model, std::string_view kind) const {
   const auto it = coefficients.find(std::pair(std::string(model), std::string(kind)));
-  return it == coefficients.end() || it->second.size() != count ? nullptr : &it->second;
+  return it == coefficients.end() ? nullptr : &it->second;
 }
 
-const Tree* Parameters::find_tree(std::string_view name) const {
-  const auto it = trees.find(name);
-  return it == trees.end() ? nullptr : &it->second;
-}
-
-const std::vector<double>& Parameters::need(std::string_view model, std::string_view kind,
-                                            std::size_t count) const {
-  const std::vector<double>* found = find(model, kind, count);
+const std::vector<double>& Parameters::need(std::string_view model, std::string_view kind) const {
+  const std::vector<double>* found = find(model, kind);
   if (found == nullptr) {
-    throw std::invalid_argument(fmt::format("no {} coefficients {} of {}", count, kind, model));
+    throw std::invalid_argument(
+        fmt::format("no {} coefficients {} of {}", coefficient_count(model, kind), kind, model));
   }
   return *found;
 }
 
 const Tree& Parameters::need_tree(std::string_view name) const {
-  const Tree* found = find_tree(name);
-  if (found == nullptr) throw std::invalid_argument(fmt::format("no tree {}", name));
-  return *found;
+  const auto it = trees.find(name);
+  if (it == trees.end()) throw std::invalid_argument(fmt::format("no tree {}", name));
+  return it->second;
 }
 
 std::span<const std::string_view> tree_features(std::string_view tree) {
@@ -350,7 +346,7 @@ std::vector<double> linear_terms(std::string_view model, const read::SeerLayer& 
 double Parameters::linear_ms(std::string_view model, std::string_view kind,
                              const read::SeerLayer& layer) const {
   const std::vector<double> terms = linear_terms(model, layer);
-  const std::vector<double>& own = need(model, kind, terms.size());
+  const std::vector<double>& own = need(model, kind);
   return std::inner_product(terms.begin(), terms.end(), own.begin(), 0.0);
 }
 
@@ -367,7 +363,7 @@ Parameters read_seer_parameters(const std::filesystem::path& file) {
   return parameters;
 }
 
-std::string seer_parameters_text(const Parameters& parameters) {
+nlohmann::json seer_parameters_json(const Parameters& parameters) {
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [key, numbers] : parameters.coefficients) {
     json[fmt::format("{} {}", key.first, key.second)] = numbers;
@@ -382,7 +378,7 @@ std::string seer_parameters_text(const Parameters& parameters) {
       }
     }
   }
-  return json.dump();
+  return json;
 }
 
 }  // namespace inline_prof::model::seer

@@ -2,7 +2,10 @@
 // it tells apart, coefficients and decision trees of each, and the files that they stand in.
 #pragma once
 
+#include "model/model.hpp"
 #include "read/seer_layer.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstddef>
@@ -92,17 +95,6 @@ inline constexpr std::size_t kNoVariant = kVariants.size();
 inline constexpr std::array<std::int64_t, 5> kFftWidths = {16, 32, 64, 128, 256};
 [[nodiscard]] std::int64_t fft_width(std::int64_t in_width);
 
-// Choices of the published program that surprise (README.md beside this file).
-struct Rules {
-  // Two counts of blocks that no measured launch agrees with.
-  bool nonfused_halves_columns;  // 7, 128x128: blocks of 64 columns, though a tile has 128
-  bool winograd_tiles_input;     // 6: tiles cover the input; they compute the output
-  bool sentinel_times;           // "cannot be computed so" is a huge time, not the lack of one
-  bool keeps_titan_xp_blocks;    // B is the Titan Xp's on every GPU
-};
-inline constexpr Rules kPublishedRules{true, true, true, true};
-inline constexpr Rules kCorrectedRules{false, false, false, false};
-
 // A layer's sizes in SEER's words: batch N, channels C and K, widths Wi and Wo, filter k, stride s.
 struct Sizes {
   explicit Sizes(const read::SeerLayer& layer);
@@ -112,9 +104,10 @@ struct Sizes {
 };
 
 // Returns the blocks that the main kernel launches, L.  As a double: the product of six sizes need
-// not fit in 64 bits, and all that can be launched is exact in 53.
+// not fit in 64 bits, and all that can be launched is exact in 53.  The published program has two
+// counts that no measured launch agrees with (README.md beside this file).
 [[nodiscard]] double launched_blocks(const Variant& variant, const read::SeerLayer& layer,
-                                     const Rules& rules);
+                                     Edition edition);
 
 // 1 by its published rule on K; a tree answers for the others.
 [[nodiscard]] std::size_t precomp_gemm_variant(std::int64_t out_channels);
@@ -187,13 +180,12 @@ struct Parameters {
   std::map<std::pair<std::string, std::string>, std::vector<double>, std::less<>> coefficients;
   std::map<std::string, Tree, std::less<>> trees;
 
-  // Returns null if there is no such set, or if it has another number of coefficients.
-  [[nodiscard]] const std::vector<double>* find(std::string_view model, std::string_view kind,
-                                                std::size_t count) const;
-  [[nodiscard]] const Tree* find_tree(std::string_view name) const;
+  // Returns null if there is no such set.
+  [[nodiscard]] const std::vector<double>* find(std::string_view model,
+                                                std::string_view kind) const;
   // Return the same, or throw std::invalid_argument if there is none.
-  [[nodiscard]] const std::vector<double>& need(std::string_view model, std::string_view kind,
-                                                std::size_t count) const;
+  [[nodiscard]] const std::vector<double>& need(std::string_view model,
+                                                std::string_view kind) const;
   [[nodiscard]] const Tree& need_tree(std::string_view name) const;
   // Returns the milliseconds of a model that is linear in its coefficients.  Throws as need().
   [[nodiscard]] double linear_ms(std::string_view model, std::string_view kind,
@@ -210,7 +202,7 @@ struct Parameters {
 [[nodiscard]] std::span<const std::string_view> tree_features(std::string_view tree);
 
 // SEER's parameters from a file:
-//   * "inline_prof_params/1" of the model seer, as seer_parameters_text() writes them, or
+//   * "inline_prof_params/1" of the model seer, as seer_parameters_json() gives them, or
 //   * a table of coefficients (columns model, kind, coef, and nlinfit or value) with its table of
 //     trees beside it: the same folder, "coeffs" in the name replaced by "trees" (columns tree,
 //     node, feature, feature_index, threshold, left, right, value, n).  Without that file there are
@@ -219,9 +211,9 @@ struct Parameters {
 // or left out, a tree that does not hang together.
 [[nodiscard]] Parameters read_seer_parameters(const std::filesystem::path& file);
 
-// Returns the JSON text of "parameters" in a parameter file: a list of numbers for each set of
+// Returns the "parameters" of a parameter file: a list of numbers for each set of
 // coefficients, "MODEL KIND", and for each tree one of six numbers a node (feature, threshold,
 // left, right, value, rows).
-[[nodiscard]] std::string seer_parameters_text(const Parameters& parameters);
+[[nodiscard]] nlohmann::json seer_parameters_json(const Parameters& parameters);
 
 }  // namespace inline_prof::model::seer

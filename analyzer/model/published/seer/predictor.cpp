@@ -19,14 +19,15 @@ bool is_computable(Algorithm algorithm, const read::SeerLayer& layer) {
 // SEER fitted its models on a batch of 128 only, and these two do not have the batch in them.
 constexpr std::int64_t kFittedBatch = 128;
 
-}  // namespace
-
+// Throws std::invalid_argument for anything but 0, 1 or 2.
 KernelType type_from_class(double value) {
   if (value == 0.0) return KernelType::kCompute;
   if (value == 1.0) return KernelType::kDram;
   if (value == 2.0) return KernelType::kUnderUtilised;
   throw std::invalid_argument(fmt::format("a tree of types answers {:g}, not 0, 1 or 2", value));
 }
+
+}  // namespace
 
 double instruction_variable(Algorithm algorithm, const read::SeerLayer& layer) {
   const Sizes sizes(layer);
@@ -52,17 +53,19 @@ std::array<double, 10> traffic_features(const read::SeerLayer& layer, double blo
           sizes.wo * sizes.wo * sizes.volume};
 }
 
-BlockPrediction Predictor::main_kernel(std::size_t which, const read::SeerLayer& layer,
+BlockPrediction Predictor::main_kernel(std::size_t which, read::SeerLayer layer,
                                        double blocks) const {
   const Variant& variant = kVariants.at(which);
+  if (variant.algorithm == Algorithm::kImplicitPrecompGemm)
+    layer.out_channels = std::max(layer.out_channels, kNarrowestTile);
   const auto tree = [&](std::string_view kind) -> const Tree& {
     return parameters_->need_tree(fmt::format("{}_{}", kind, variant.name));
   };
-  const auto& flop = parameters_->need(variant.name, "flop", 2);
-  const auto* compute = parameters_->find(variant.name, "compute", 2);
-  const auto* dram = parameters_->find(variant.name, "dram", 2);
-  const auto* resource = parameters_->find(variant.name, "resource", 4);
-  const auto* any = parameters_->find(variant.name, "any", 4);
+  const auto& flop = parameters_->need(variant.name, "flop");
+  const auto* compute = parameters_->find(variant.name, "compute");
+  const auto* dram = parameters_->find(variant.name, "dram");
+  const auto* resource = parameters_->find(variant.name, "resource");
+  const auto* any = parameters_->find(variant.name, "any");
   if ((compute == nullptr || dram == nullptr || resource == nullptr) && any == nullptr) {
     throw std::invalid_argument(
         fmt::format("{} needs the coefficients compute, dram and resource, or any", variant.name));
@@ -71,7 +74,7 @@ BlockPrediction Predictor::main_kernel(std::size_t which, const read::SeerLayer&
   const std::span<const double> view(features);
   const auto traffic = is_winograd(variant.algorithm) ? view.first(6) : view;
   const std::int64_t per_sm = gpu_.blocks_per_sm.value_or(variant.blocks_per_sm);
-  const std::int64_t sms = rules_.keeps_titan_xp_blocks ? kTitanXpSms : gpu_.sm_count;
+  const std::int64_t sms = is_published_ ? kTitanXpSms : gpu_.sm_count;
 
   BlockPrediction p;
   p.resident_blocks = static_cast<double>(per_sm * sms);
@@ -126,32 +129,28 @@ double Predictor::helpers_ms(std::size_t variant, const read::SeerLayer& layer) 
 
 AlgorithmPrediction Predictor::predict_blocks(Algorithm algorithm,
                                               const read::SeerLayer& layer) const {
-  read::SeerLayer used = layer;
-  // cuDNN pads to its narrowest tile.
-  if (algorithm == Algorithm::kImplicitPrecompGemm) {
-    used.out_channels = std::max<std::int64_t>(layer.out_channels, 32);
-  }
-
   AlgorithmPrediction prediction;
-  const bool can_compute = !is_winograd(algorithm) || is_computable(algorithm, used);
+  const bool can_compute = !is_winograd(algorithm) || is_computable(algorithm, layer);
   if (!can_compute) {
     prediction = not_computed(
         kNoWinogradMs,
         fmt::format("algorithm {} computes filters {} with stride 1 only", index_of(algorithm),
                     algorithm == Algorithm::kWinograd ? "3x3" : "3x3 and 5x5"));
     // The published program asks its trees for the type of a fused Winograd all the same.
-    if (algorithm != Algorithm::kWinograd || !rules_.sentinel_times) return prediction;
+    if (algorithm != Algorithm::kWinograd || !is_published_) return prediction;
   }
-  prediction.variant = pick_variant(algorithm, used);
+  prediction.variant = pick_variant(algorithm, layer);
   if (prediction.variant == kNoVariant) {
     return not_computed(kNoFftMs, fmt::format("a Titan V has no kernel of algorithm {} with a tile "
                                               "of 128x128",
                                               index_of(algorithm)));
   }
-  prediction.main = main_kernel(prediction.variant, used, blocks_of(prediction.variant, used));
+  const double blocks = launched_blocks(kVariants[prediction.variant], layer,
+                                        is_published_ ? Edition::kPublished : Edition::kCalibrated);
+  prediction.main = main_kernel(prediction.variant, layer, blocks);
   prediction.type = prediction.main->type;
   if (!can_compute) return prediction;
-  prediction.helpers_ms = helpers_ms(prediction.variant, used);
+  prediction.helpers_ms = helpers_ms(prediction.variant, layer);
   prediction.time_ms = prediction.main->main_ms + prediction.helpers_ms;
   return prediction;
 }
@@ -167,7 +166,7 @@ AlgorithmPrediction Predictor::predict_fft(Algorithm algorithm,
     prediction = not_computed(kNoFftMs, is_tiled ? "algorithm 5 computes stride 1 only"
                                                  : "algorithm 4 computes stride 1 and images up to "
                                                    "256 only");
-  } else if (!rules_.sentinel_times && layer.batch != kFittedBatch) {
+  } else if (!is_published_ && layer.batch != kFittedBatch) {
     prediction = not_computed(
         kNoFftMs, fmt::format("algorithm {} is fitted for batch 128 only", index_of(algorithm)));
   }
@@ -187,7 +186,7 @@ AlgorithmPrediction Predictor::predict_fft(Algorithm algorithm,
 AlgorithmPrediction Predictor::not_computed(double sentinel_ms, std::string reason) const {
   AlgorithmPrediction prediction;
   prediction.reason = std::move(reason);
-  if (rules_.sentinel_times) prediction.time_ms = sentinel_ms;
+  if (is_published_) prediction.time_ms = sentinel_ms;
   return prediction;
 }
 

@@ -28,8 +28,8 @@ struct BlockPrediction {
   double main_ms = 0.0;  // the one of the three that the type selects
 };
 
-// 0, 1 or 2, as a tree answers.  Throws std::invalid_argument for anything else.
-[[nodiscard]] KernelType type_from_class(double value);
+// cuDNN pads the output channels of algorithm 1 to its narrowest tile.
+inline constexpr std::int64_t kNarrowestTile = 32;
 
 // Returns I from the coefficients of one variant; the variable that f1 is multiplied with is k^2 C,
 // or ceil(C/8) for the Winograd algorithms.
@@ -73,10 +73,11 @@ struct Pick {
 
 class Predictor {
  public:
-  // Keeps a reference to `parameters`.  Parameters that an algorithm lacks are complained about
-  // when it is asked for.
-  Predictor(const Parameters& parameters, Rules rules, GpuChoice gpu = {})
-      : parameters_(&parameters), rules_(rules), gpu_(gpu) {}
+  // Keeps a reference to `parameters`.  The published program says with a huge time that an
+  // algorithm cannot compute a layer, and gives every GPU the blocks of the Titan Xp.  Parameters
+  // that an algorithm lacks are complained about when it is asked for.
+  Predictor(const Parameters& parameters, Edition edition, GpuChoice gpu = {})
+      : parameters_(&parameters), is_published_(edition == Edition::kPublished), gpu_(gpu) {}
 
   // Throws std::invalid_argument if the parameters lack what the algorithm needs.
   [[nodiscard]] AlgorithmPrediction predict(Algorithm algorithm,
@@ -85,11 +86,8 @@ class Predictor {
 
   // Returns the main kernel of one variant, of which so many blocks were launched (predict() takes
   // the count from the tiles).  Throws std::invalid_argument as predict().
-  [[nodiscard]] BlockPrediction main_kernel(std::size_t variant, const read::SeerLayer& layer,
+  [[nodiscard]] BlockPrediction main_kernel(std::size_t variant, read::SeerLayer layer,
                                             double blocks) const;
-  [[nodiscard]] double blocks_of(std::size_t variant, const read::SeerLayer& layer) const {
-    return launched_blocks(kVariants.at(variant), layer, rules_);
-  }
   // Returns the kernels that algorithms 2 and 7 run beside the main one; 0 for the others.
   [[nodiscard]] double helpers_ms(std::size_t variant, const read::SeerLayer& layer) const;
 
@@ -102,7 +100,7 @@ class Predictor {
   [[nodiscard]] std::size_t pick_variant(Algorithm algorithm, const read::SeerLayer& layer) const;
 
   const Parameters* parameters_;
-  Rules rules_;
+  bool is_published_;
   GpuChoice gpu_;
 };
 

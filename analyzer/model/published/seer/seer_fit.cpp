@@ -1,7 +1,7 @@
 #include "model/published/seer/seer_fit.hpp"
 
+#include "fit/measured_rows.hpp"
 #include "model/machines.hpp"
-#include "model/published/models.hpp"
 #include "model/published/seer/evaluation.hpp"
 #include "model/row_reader.hpp"
 #include "read/parameters.hpp"
@@ -13,6 +13,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 
@@ -48,7 +49,7 @@ class Fitter {
     if (name == "algo1_128x32") {
       // This one table has narrower layers than cuDNN computes; prediction pads all of algorithm 1.
       for (SeerSample& sample : samples) {
-        sample.layer.out_channels = std::max<std::int64_t>(sample.layer.out_channels, 32);
+        sample.layer.out_channels = std::max(sample.layer.out_channels, seer::kNarrowestTile);
       }
     }
     const std::size_t traffic_count = seer::is_winograd(variant.algorithm) ? 6 : 10;
@@ -68,36 +69,34 @@ class Fitter {
       reads.push_back({features, sample.dram_reads / blocks / scale});
       writes.push_back({features, sample.dram_writes / blocks});
     }
-    fit_coefficients(name, "flop", 2, instructions);
+    fit_coefficients(name, "flop", instructions);
     fit_types(name, samples);
-    fit_one_tree(fmt::format("ctree_{}", name), types, TreeKind::kClass);
-    fit_one_tree(fmt::format("rtree_dread_{}", name), reads, TreeKind::kRegression);
-    fit_one_tree(fmt::format("rtree_dwrite_{}", name), writes, TreeKind::kRegression);
+    auto& trees = fit_.parameters.trees;
+    trees["ctree_" + name] = fit_tree(types, TreeKind::kClass);
+    trees["rtree_dread_" + name] = fit_tree(reads, TreeKind::kRegression);
+    trees["rtree_dwrite_" + name] = fit_tree(writes, TreeKind::kRegression);
   }
 
   // Which variant cuDNN runs: learnt from which table a layer stands in.
   void fit_variant_tree(std::size_t algorithm, const SeerTables& tables) {
     const auto which = static_cast<seer::Algorithm>(algorithm);
     std::vector<TreeSample> samples;
-    std::vector<double> classes;
+    std::set<std::size_t> classes;
     for (const std::int64_t filter_width : {3, 5}) {
       const std::vector<std::size_t> range = seer::variants_of(which, filter_width);
       for (std::size_t i = 0; i < range.size(); ++i) {
         const auto found = tables.variants.find(seer::kVariants[range[i]].name);
         if (found == tables.variants.end() || found->second.empty()) continue;
-        const auto answer = static_cast<double>(i);
-        if (std::find(classes.begin(), classes.end(), answer) == classes.end()) {
-          classes.push_back(answer);
-        }
-        for (const SeerSample& sample : found->second) {
-          samples.push_back({features_of(sample.layer, 0.0, 6), answer});
-        }
+        classes.insert(i);
+        for (const SeerSample& sample : found->second)
+          samples.push_back({features_of(sample.layer, 0.0, 6), static_cast<double>(i)});
       }
       if (which != seer::Algorithm::kWinogradNonfused) break;  // one set for all filters
     }
     // One variant alone says nothing of when the others are run.
     if (classes.size() < 2) return;
-    fit_one_tree(fmt::format("ctree_kernel_algo{}", algorithm), samples, TreeKind::kClass);
+    fit_.parameters.trees[fmt::format("ctree_kernel_algo{}", algorithm)] =
+        fit_tree(samples, TreeKind::kClass);
   }
 
   void fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows) {
@@ -111,35 +110,26 @@ class Fitter {
                                        : std::vector<double>{all[0], all[2], all[3], all[4]},
                            row.value});
       }
-      return fit_one_tree(is_gradient ? fmt::format("rtree_{}", name) : "ctree_algo5", samples,
-                          is_gradient ? TreeKind::kRegression : TreeKind::kClass);
+      fit_.parameters.trees[is_gradient ? "rtree_" + name : "ctree_algo5"] =
+          fit_tree(samples, is_gradient ? TreeKind::kRegression : TreeKind::kClass);
+      return;
     }
     std::vector<LinearSample> samples;
     for (const auto& row : rows)
       samples.push_back({seer::linear_terms(name, row.layer), row.value});
-    const std::string_view kind = name.ends_with("_pre") ? "pre" : "poly";
-    fit_coefficients(name, kind, seer::coefficient_count(name, kind), samples);
+    fit_coefficients(name, name.ends_with("_pre") ? "pre" : "poly", samples);
   }
 
   SeerFit take() { return std::move(fit_); }
 
  private:
-  void fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
+  void fit_coefficients(const std::string& model, std::string_view kind,
                         const std::vector<LinearSample>& samples) {
-    auto& coefficients = fit_.parameters.coefficients[{model, std::string(kind)}];
-    if (samples.empty()) {
-      coefficients.assign(count, 1.0);
-      fit_.quality.push_back({model, std::string(kind), 0, 0.0});
-      return;
-    }
-    const RelativeFit fit = fit_relative(samples, options_.sign);
-    coefficients = fit.coefficients;
+    const std::size_t count = seer::coefficient_count(model, kind);
+    RelativeFit fit =
+        samples.empty() ? RelativeFit{std::vector<double>(count, 1.0)} : fit_relative(samples);
+    fit_.parameters.coefficients[{model, std::string(kind)}] = std::move(fit.coefficients);
     fit_.quality.push_back({model, std::string(kind), samples.size(), fit.rmspe});
-  }
-
-  void fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples,
-                    TreeKind kind) {
-    fit_.parameters.trees[name] = fit_tree(samples, kind);
   }
 
   // The rows of each type, and of all of them.
@@ -154,30 +144,25 @@ class Fitter {
       const LinearSample resource{{sample.dram_reads, issued, 1.0, sample.dram_writes},
                                   sample.time_ms};
       any.push_back(resource);
-      switch (sample.type()) {
-        case 0:
-          by_type[0].push_back({{issued, waves}, sample.time_ms});
-          break;
-        case 1:
-          by_type[1].push_back({{sample.dram_reads + sample.dram_writes, 1.0}, sample.time_ms});
-          break;
-        default:
-          by_type[2].push_back(resource);
-      }
+      const std::array<LinearSample, 3> own{
+          {{{issued, waves}, sample.time_ms},
+           {{sample.dram_reads + sample.dram_writes, 1.0}, sample.time_ms},
+           resource}};
+      const auto type = static_cast<std::size_t>(sample.type());
+      by_type[type].push_back(own[type]);
     }
 
     constexpr std::array<std::string_view, 3> kinds = {"compute", "dram", "resource"};
-    constexpr std::array<std::size_t, 3> counts = {2, 2, 4};
     bool needs_any = false;
     for (std::size_t type = 0; type < kinds.size(); ++type) {
-      const bool is_sparse = by_type[type].size() < counts[type] + 2;
+      const bool is_sparse = by_type[type].size() < seer::coefficient_count(name, kinds[type]) + 2;
       if (is_sparse && !options_.keeps_sparse_types) {
         needs_any = true;
       } else {
-        fit_coefficients(name, kinds[type], counts[type], by_type[type]);
+        fit_coefficients(name, kinds[type], by_type[type]);
       }
     }
-    if (needs_any && options_.prior == nullptr) return fit_coefficients(name, "any", 4, any);
+    if (needs_any && options_.prior == nullptr) return fit_coefficients(name, "any", any);
     if (needs_any) scale_prior(name, by_type, kinds, any);
   }
 
@@ -185,9 +170,7 @@ class Fitter {
   void scale_prior(const std::string& name, const std::array<std::vector<LinearSample>, 3>& by_type,
                    const std::array<std::string_view, 3>& kinds,
                    const std::vector<LinearSample>& any) {
-    const auto prior_of = [&](std::string_view kind) {
-      return options_.prior->find(name, kind, seer::coefficient_count(name, kind));
-    };
+    const auto prior_of = [&](std::string_view kind) { return options_.prior->find(name, kind); };
     std::vector<LinearSample> scaled;
     const auto add = [&](const std::vector<LinearSample>& rows, const std::vector<double>& prior) {
       for (const LinearSample& row : rows)
@@ -197,7 +180,7 @@ class Fitter {
     for (std::size_t type = 0; type < kinds.size(); ++type)
       if (const auto* prior = prior_of(kinds[type])) add(by_type[type], *prior);
     if (scaled.empty()) add(any, *prior_of("any"));
-    const RelativeFit fit = fit_relative(scaled, options_.sign);
+    const RelativeFit fit = fit_relative(scaled);
     fit_.quality.push_back({name, "factor", scaled.size(), fit.rmspe});
     for (const std::string_view kind : {kinds[0], kinds[1], kinds[2], std::string_view("any")}) {
       auto own = fit_.parameters.coefficients.find(std::pair(name, std::string(kind)));
@@ -213,15 +196,6 @@ class Fitter {
   SeerFit fit_;
 };
 
-bool choice(const FitRequest& request, const std::string& name, std::string_view no,
-            std::string_view yes) {
-  const auto it = request.settings.find(name);
-  if (it == request.settings.end() || it->second == no) return false;
-  if (it->second == yes) return true;
-  throw std::invalid_argument(
-      fmt::format("--set {}={}: expected {} or {}", name, it->second, no, yes));
-}
-
 // Layers that differ in the image's size only are one group: a model that has seen one of them has
 // half seen the others.
 using Family = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
@@ -231,7 +205,7 @@ Family family_of(const read::SeerLayer& layer) {
 
 // Test set I of a variant on rows whose family was kept out of the fit, in five folds.
 seer::Errors cross_validate(const std::string& name, const std::vector<SeerSample>& samples,
-                            const SeerFitOptions& options, seer::Rules rules) {
+                            const SeerFitOptions& options, model::Edition edition) {
   std::map<Family, std::size_t> folds;
   for (const SeerSample& sample : samples) {
     folds.emplace(family_of(sample.layer), 0);
@@ -251,7 +225,7 @@ seer::Errors cross_validate(const std::string& name, const std::vector<SeerSampl
     }
     if (train.variants.empty() || test.empty()) continue;
     const SeerFit fit = fit_seer(train, options);
-    const seer::Predictor predictor(fit.parameters, rules);
+    const seer::Predictor predictor(fit.parameters, edition);
     const auto rows = seer::test_variant(predictor, seer::find_variant(name), test);
     judged.insert(judged.end(), rows.begin(), rows.end());
   }
@@ -262,10 +236,14 @@ FitResult fit(const FitRequest& request) {
   if (!request.boundary.empty() || request.points)
     throw std::invalid_argument("the fit of seer takes no --boundary or --points");
   SeerFitOptions options;
-  options.keeps_sparse_types = choice(request, "sparse_types", "pooled", "published");
-  options.sign = choice(request, "sign", "any", "not_negative") ? Sign::kNotNegative : Sign::kAny;
-  const seer::Rules rules =
-      options.keeps_sparse_types ? seer::kPublishedRules : seer::kCorrectedRules;
+  const std::string sparse = setting(request, "sparse_types", "pooled");
+  options.keeps_sparse_types = sparse == "published";
+  if (!options.keeps_sparse_types && sparse != "pooled") {
+    throw std::invalid_argument(
+        fmt::format("--set sparse_types={}: expected pooled or published", sparse));
+  }
+  const model::Edition edition =
+      options.keeps_sparse_types ? model::Edition::kPublished : model::Edition::kCalibrated;
 
   seer::Parameters prior;
   if (!request.prior.empty()) {
@@ -299,12 +277,12 @@ FitResult fit(const FitRequest& request) {
     result.summary += fmt::format("{:<22} {:<9} {:>5} rows, error on them {:.2f} %\n",
                                   quality.model, quality.kind, quality.rows, 100.0 * quality.rmspe);
   }
-  const seer::Predictor predictor(fitted.parameters, rules);
+  const seer::Predictor predictor(fitted.parameters, edition);
   for (const auto& [name, samples] : tables.variants) {
     request.say(fmt::format("cross-validating {}", name));
     const std::size_t variant = seer::find_variant(name);
     const auto own = seer::errors_of(seer::test_variant(predictor, variant, samples));
-    const auto unseen = cross_validate(name, samples, options, rules);
+    const auto unseen = cross_validate(name, samples, options, edition);
     result.summary += fmt::format(
         "{:<22} RMSPE {:.2f} % on its {} rows, {:.2f} % on families of layers kept out of the "
         "fit\n",
@@ -313,7 +291,7 @@ FitResult fit(const FitRequest& request) {
 
   file.model = "seer";
   file.machine = gpu ? gpu->id : "";
-  file.parameters = nlohmann::json::parse(seer::seer_parameters_text(fitted.parameters));
+  file.parameters = seer::seer_parameters_json(fitted.parameters);
   result.file_text = read::parameters_text(file);
   return result;
 }
@@ -362,10 +340,7 @@ void add_seer_table(SeerTables& tables, const read::Table& table, std::string_vi
 
 namespace {
 
-// The columns of SEER's model in which operations of a run stand.
-constexpr std::array<std::string_view, 8> kLayerColumns{"batch",   "in_chan", "in_wid", "out_chan",
-                                                        "out_wid", "ker_wid", "stride", "padding"};
-
+// An operation of a run, in the columns of SEER's model.
 struct RunRow {
   SeerLayer layer;
   std::string op;  // empty: a convolution
@@ -374,25 +349,18 @@ struct RunRow {
 };
 
 std::vector<RunRow> rows_of_run(const read::Table& table) {
-  std::vector<model::Column> columns;
-  for (const std::string_view name : kLayerColumns)
-    columns.push_back(model::optional(model::size_column(name, "", 1e9, 0)));
-  columns.push_back(model::word_column("op", ""));
-  columns.push_back(model::optional(model::size_column("algo", "", 7, 0)));
+  const auto inputs = model::seer_entry().inputs;
+  std::vector<model::Column> columns(inputs.begin(), inputs.end());
   columns.push_back({"time_us", "us", model::ColumnKind::kNumber, 1e-3, 1e9, true, ""});
   model::RowReader reader(table, columns);
   std::vector<RunRow> rows;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
     const model::Row cells = reader.read(i);
     const model::NamedRow row(cells, columns);
-    std::array<std::int64_t, kLayerColumns.size()> size{};
-    for (std::size_t j = 0; j < size.size(); ++j)
-      size[j] = row.whole(kLayerColumns[j]);
-    rows.push_back(
-        {.layer = {size[0], size[1], size[2], size[3], size[4], size[5], size[6], size[7]},
-         .op = row.text("op"),
-         .algorithm = row.has("algo") ? std::optional(row.whole("algo")) : std::nullopt,
-         .time_ms = row.number("time_us") / 1e3});
+    rows.push_back({.layer = seer::layer_of(row),
+                    .op = row.text("op"),
+                    .algorithm = row.has("algo") ? std::optional(row.whole("algo")) : std::nullopt,
+                    .time_ms = row.number("time_us") / 1e3});
   }
   return rows;
 }
@@ -431,7 +399,7 @@ std::string add_seer_run(SeerTables& tables, const read::Table& table,
     return 0.0;
   };
   static const seer::Parameters nothing;
-  const seer::Predictor predictor(prior == nullptr ? nothing : *prior, seer::kCorrectedRules,
+  const seer::Predictor predictor(prior == nullptr ? nothing : *prior, model::Edition::kCalibrated,
                                   {.sm_count = sm_count});
   for (const RunRow& row : rows) {
     std::string model = row.op;
@@ -492,8 +460,7 @@ FitEntry seer_fit_entry() {
       .model = "seer",
       .settings = {{"sparse_types", "pooled",
                     "types with fewer rows than coefficients + 2: \"pooled\" gives the variant a "
-                    "model of all its rows, \"published\" leaves ones where there are none"},
-                   {"sign", "any", "\"not_negative\" keeps all coefficients >= 0"}},
+                    "model of all its rows, \"published\" leaves ones where there are none"}},
       .needs_machine = false,
       .fit = fit};
 }

@@ -41,7 +41,6 @@ struct SeerFitOptions {
   // row, and fits what there is otherwise.  Ours leaves the type out, and gives the variant a model
   // of all its rows to stand in.
   bool keeps_sparse_types = false;
-  Sign sign = Sign::kAny;
   // Keeps the instructions, the trees and whatever else of it is not fitted; null: none.
   const model::seer::Parameters* prior = nullptr;
 };

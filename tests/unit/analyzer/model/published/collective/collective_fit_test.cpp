@@ -17,39 +17,25 @@ using test::complaint;
 MeasuredCurve toy_curve() {
   MeasuredCurve curve{.name = "toy",
                       .collective = "reduce",  // factor 1
-                      .ranks = 4,
-                      .bytes = {},
-                      .latency_us = {},
-                      .bus_gb_per_s = {}};
+                      .ranks = 4};
   for (int i = 0; i < 16; ++i) {
     const double bytes = 1024 * std::exp2(i);
     const double latency = std::max(10.0, bytes / 1000 / 12.8);
-    curve.bytes.push_back(bytes);
-    curve.latency_us.push_back(latency);
-    curve.bus_gb_per_s.push_back(bytes / latency / 1000);
+    curve.rows.push_back({bytes, latency, bytes / latency / 1000});
   }
   return curve;
 }
 
-TEST(TurningPoints, LieWhereTheLatencyBeginsToGrow) {
-  // Row 7 (128 KiB) is the last flat one: 10.24 us.  From row 8 on each doubles.
-  const TurningPoints points = turning_points(toy_curve());
-  EXPECT_EQ(points.linear, 6U);
-  // Row 6 is the last one below 95 % of 12.8 GB/s.
-  EXPECT_EQ(points.saturated, 8U);
-}
-
+// The published curves have the turning points themselves.
 TEST(TurningPoints, OneNoisyRowMovesThem) {
   MeasuredCurve curve = toy_curve();
-  curve.latency_us[6] *= 1.3;
-  EXPECT_EQ(turning_points(curve).linear, 4U);
+  curve.rows[6].latency_us *= 1.3;
+  EXPECT_EQ(fit_curve(curve).points.linear, 4U);
 }
 
 TEST(FitCurve, RefusesAShortCurve) {
   MeasuredCurve curve = toy_curve();
-  curve.bytes.resize(4);
-  curve.latency_us.resize(4);
-  curve.bus_gb_per_s.resize(4);
+  curve.rows.resize(4);
   EXPECT_THROW(static_cast<void>(fit_curve(curve)), std::invalid_argument);
 }
 
@@ -68,9 +54,9 @@ TEST(MeasuredCurves, AreMadeOfCollectiveRanksAndType) {
                   "t.csv"));
   ASSERT_EQ(curves.size(), 2U);
   EXPECT_EQ(curves[0].name, "all_reduce_8_f16");
-  EXPECT_EQ(curves[1].latency_us.at(0), 9);
-  ASSERT_EQ(curves[0].bytes.size(), 2U);
-  EXPECT_DOUBLE_EQ(curves[0].bus_gb_per_s[1], 2048 / 20.0 * 1.75 / 1000 + kBandwidthOffset);
+  EXPECT_EQ(curves[1].rows.at(0).latency_us, 9);
+  ASSERT_EQ(curves[0].rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(curves[0].rows[1].bus_gb_per_s, 2048 / 20.0 * 1.75 / 1000 + kBandwidthOffset);
 }
 
 struct BadTable {

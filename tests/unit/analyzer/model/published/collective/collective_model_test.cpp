@@ -19,7 +19,7 @@ TEST(BusFactor, IsMissingWhereTheOriginalHasNone) {
 TEST(ExchangeSize, RefusesWhatIsNoExchange) {
   for (const char* text :
        {"", "16", "16,4", "16,3-,4", "16,3--1,4", "x,3-1,4", "16,3-1,0", "16,3-1,4.5", "0,3-1,4"}) {
-    EXPECT_THROW(static_cast<void>(parse_exchange(text)), std::invalid_argument) << text;
+    EXPECT_THROW(static_cast<void>(exchange_bytes(text, 4)), std::invalid_argument) << text;
   }
 }
 

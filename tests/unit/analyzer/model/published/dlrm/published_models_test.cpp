@@ -1,6 +1,6 @@
 // The models of 2021 to 2024 against what their own code has printed.
 #include "golden.hpp"
-#include "model/published/dlrm/lookup.hpp"
+#include "model/published/dlrm/embedding.hpp"
 
 #include <gtest/gtest.h>
 

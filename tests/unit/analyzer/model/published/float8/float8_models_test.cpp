@@ -1,56 +1,15 @@
 // The published roofline at its edges, with numbers that can be checked by hand.
 #include "model/machines.hpp"
-#include "model/published/float8/linear.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "read/table.hpp"
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 
-namespace inline_prof::model::float8 {
+namespace inline_prof::model {
 namespace {
-
-// Round numbers: 1000 TFLOP/s in bf16, twice that in fp8; 1 TB/s; all of it can be reached.
-constexpr Gpu kToyGpu{.name = "toy",
-                      .bf16_peak = tera_flop_per_second(1000),
-                      .fp8_peak = tera_flop_per_second(2000),
-                      .fp4_peak = {},
-                      .bandwidth = giga_bytes_per_second(1000),
-                      .gemm_fraction = 1.0,
-                      .memory_fraction = 1.0};
-
-TEST(Float8Gemm, ScalesAreCountedInWholeBytes) {
-  // 31 elements are read: no whole block of 32; with 33 there is one.
-  EXPECT_DOUBLE_EQ(time_gemm(kToyGpu, {1, 1, 30, Precision::kFp8, 32}).traffic.value, 31 + 60);
-  EXPECT_DOUBLE_EQ(time_gemm(kToyGpu, {1, 1, 32, Precision::kFp8, 32}).traffic.value, 33 + 1 + 64);
-}
-
-TEST(Float8Gemm, RefusesAPrecisionThatTheGpuDoesNotHave) {
-  EXPECT_THROW(static_cast<void>(time_gemm(kToyGpu, {1, 1, 1, Precision::kFp4, 0})),
-               std::invalid_argument);
-}
-
-TEST(Float8Casts, AKernelWithoutBytesStillCostsALaunch) {
-  EXPECT_DOUBLE_EQ(in_microseconds(cast_kernel(kToyGpu, 0.0, 1e9).time), 2.0);
-}
-
-TEST(Float8Casts, BlockwiseIsSixKernels) {
-  const auto casts = blockwise_casts(kToyGpu, {128, 128, 128}, false);
-  ASSERT_EQ(casts.size(), 6U);
-  // 2 bytes read and 1 written of 16384 elements; 128 scales of 4 bytes.
-  EXPECT_DOUBLE_EQ(casts[0].traffic.value, 3 * 16384 + 512);
-  // One scale for the whole weight.
-  EXPECT_DOUBLE_EQ(casts[1].traffic.value, 3 * 16384 + 4);
-}
-
-TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
-  EXPECT_EQ(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kOriginal), nullptr);
-  ASSERT_NE(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kMain), nullptr);
-  EXPECT_EQ(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kMain)->name, "NVIDIA H100");
-}
 
 // Predicts the only row of a table.
 RowPrediction predict_row(const char* model_name, const std::string& text,
@@ -61,6 +20,12 @@ RowPrediction predict_row(const char* model_name, const std::string& text,
   const auto model = find_model(model_name).make(options);
   RowReader reader(table, model->inputs());
   return model->predict(reader.read(0));
+}
+
+TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
+  const std::string table = "gpu,M,K,N,float8_recipe\nNVIDIA H100 80GB HBM3,1,1,1,tensorwise\n";
+  EXPECT_FALSE(predict_row("roofline_linear", table).time_us);
+  EXPECT_TRUE(predict_row("roofline_linear", table, ConstantSet::kMain).time_us);
 }
 
 struct Ending {
@@ -137,18 +102,50 @@ std::string recipe_told_by(const char* type, const char* kernel) {
   const auto inputs =
       find_model("roofline_linear").inputs_of({op, h100, {.name = kernel, .blocks = 0}});
   for (const auto& [column, value] : inputs.values) {
-    if (column == "float8_recipe" || column == "mx_recipe") return std::get<std::string>(value);
+    if (column.ends_with("recipe")) return std::get<std::string>(value);
   }
   return "";
 }
 
+// Names as profilers show them.
 TEST(Float8Roofline, TypesAndKernelsTellTheRecipe) {
-  EXPECT_EQ(recipe_told_by("bf16", "sm90_fp8_blockwise"), "");
-  EXPECT_EQ(recipe_told_by("f8e4m3", "nvjet_qqtst_128x256"), "tensorwise");
-  EXPECT_EQ(recipe_told_by("f8e4m3", "deep_gemm::sm90_fp8_gemm_1d2d_impl"), "blockwise_128");
-  EXPECT_EQ(recipe_told_by("f8e4m3", "cutlass_mx_float8_t<float_e4m3_t>"), "mxfp8_cublas");
-  EXPECT_EQ(recipe_told_by("f4e2m1", "gemm"), "mxfp4_cutlass");
+  const auto told = [](const char* type, const char* kernel) {
+    return recipe_told_by(type, kernel);
+  };
+  EXPECT_EQ(told("bf16", "sm90_fp8_blockwise"), "");
+  EXPECT_EQ(told("f8e4m3", "nvjet_sm100_qqtst_128x256_128x6_2x1_2cta_v_bz_TNT"), "tensorwise");
+  EXPECT_EQ(told("f8e4m3", "nvjet_sm90_qqtst_128x128_128x6_1x2_h_bz_ovscale_TNT"), "rowwise");
+  EXPECT_EQ(told("f8e4m3", "nvjet_sm90_qqtst_128x128_128x6_1x2_h_bz_Avec128_Bblk128_TNT"),
+            "blockwise_128");
+  EXPECT_EQ(told("f8e4m3", "deep_gemm::sm90_fp8_gemm_1d2d_impl"), "blockwise_128");
+  EXPECT_EQ(told("f8e4m3", "nvjet_sm100_qqtst_128x256_128x6_2x1_h_bz_Avec32UE8M0_Bvec32UE8M0_TNT"),
+            "mxfp8_cublas");
+  EXPECT_EQ(told("f8e4m3", "cutlass3x_sm120_bstensorop_s16832gemm_block_scaled_ue8m0xe4m3_f32"),
+            "mxfp8_cublas");
+  EXPECT_EQ(told("f8e4m3", "cutlass_mx_float8_t<float_e4m3_t>"), "mxfp8_cublas");
+  EXPECT_EQ(told("f4e2m1", "cutlass_mx_float4_t<float_e2m1_t>"), "mxfp4_cutlass");
+  EXPECT_EQ(told("f4e2m1", "nvjet_sm100_ootst_128x128_256x7_4x1_bx_Avec16UE4M3_Bvec16UE4M3_TNT"),
+            "nvfp4");
+}
+
+// A product in nvfp4 is the one of torchao's layer in inference.
+TEST(Float8Roofline, ProductsInNvfp4AreThoseOfInference) {
+  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const read::Op op{"gemm",
+                    "",
+                    {{"m", std::int64_t{4096}},
+                     {"n", std::int64_t{4096}},
+                     {"k", std::int64_t{4096}},
+                     {"a_type", std::string("f4e2m1")}}};
+  ModelOptions options;
+  options.constants = ConstantSet::kMain;
+  const ModelEntry& entry = find_model("roofline_linear");
+  const auto answer =
+      predict_inputs(*entry.make(options), entry.inputs_of({op, b200, {.name = "", .blocks = 0}}));
+  EXPECT_EQ(answer.reason, "");
+  // The last part is the product: 2 m n k at 78 % of 9 PFLOP/s.
+  EXPECT_NEAR(std::get<double>(answer.parts.at(7)), 2.0 * 4096 * 4096 * 4096 / 9e15 / 0.78, 1e-9);
 }
 
 }  // namespace
-}  // namespace inline_prof::model::float8
+}  // namespace inline_prof::model

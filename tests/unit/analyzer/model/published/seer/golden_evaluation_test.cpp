@@ -20,8 +20,11 @@ const std::map<std::string, std::vector<JudgedTime>>& set_one() {
     for (const auto& [name, rows] : tables.timed) {
       const bool is_fft = name.starts_with("algo4_");
       if (!is_fft && name != "algo5") continue;
-      by_table[name] = test_layers(published_predictor(),
-                                   is_fft ? Algorithm::kFft : Algorithm::kFftTiling, rows);
+      for (const auto& row : rows) {
+        const auto p = published_predictor().predict(
+            is_fft ? Algorithm::kFft : Algorithm::kFftTiling, row.layer);
+        by_table[name].push_back({row.value, *p.time_ms, p.type});
+      }
     }
     return by_table;
   }();
@@ -36,8 +39,20 @@ void expect_errors(const read::Table& table, std::size_t row, const Errors& erro
   EXPECT_LE(relative_difference(errors.rmse_ms, *golden_number(table, row, "rmse_ms")), 1e-11);
 }
 
-std::vector<read::SeerPickRow> golden_picks() {
-  return read::read_seer_picks(golden_table("seer_data/Algo-pick-set.csv"));
+// The rows that `prof-model evaluate` prints of one of SEER's tables, by scope and name.
+std::map<std::string, std::vector<double>> judged(const std::string& file) {
+  ModelOptions options;
+  options.params = kGolden / "seer_coeffs.csv";
+  const std::vector<read::Table> tables{golden_table("seer_data/" + file)};
+  std::map<std::string, std::vector<double>> rows;
+  const auto judgement = judge_tables(options, tables);
+  for (const std::vector<Part>& row : judgement->rows) {
+    auto& numbers = rows[std::get<std::string>(row[0]) + " " + std::get<std::string>(row[1])];
+    for (std::size_t i = 2; i < row.size(); ++i) {
+      if (const auto* number = std::get_if<double>(&row[i])) numbers.push_back(*number);
+    }
+  }
+  return rows;
 }
 
 TEST(GoldenEvaluation, HasEachRowOfTestSetOne) {
@@ -95,8 +110,8 @@ TEST(GoldenEvaluation, HasTheErrorsByType) {
 }
 
 TEST(GoldenEvaluation, HasTheErrorOfTestSetTwo) {
-  const auto rows = read::read_seer_timed_layers(golden_table("seer_data/conv-test-set-II.csv"));
-  const Errors errors = errors_of(test_layers(published_predictor(), std::nullopt, rows));
+  const auto found = judged("conv-test-set-II.csv").at("set2 min_over_algos");
+  const Errors errors{static_cast<std::size_t>(found.at(0)), found.at(1), found.at(2)};
   const read::Table table = golden_table("seer_eval_metrics.csv");
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     if (table.cell(row, table.require("scope")) == "set2") expect_errors(table, row, errors);
@@ -104,29 +119,26 @@ TEST(GoldenEvaluation, HasTheErrorOfTestSetTwo) {
 }
 
 TEST(GoldenEvaluation, HasTheWrongPicks) {
-  const PickErrors published =
-      test_picks(published_predictor(), golden_picks(), PickRule::kPublished);
-  const PickErrors strict = test_picks(published_predictor(), golden_picks(), PickRule::kStrict);
+  const auto found = judged("Algo-pick-set.csv");
+  using Row = std::vector<double>;
   // seer_eval_metrics.csv: 3.33 %, 11.67 % and 6.67 % of 120.
-  EXPECT_EQ(published.rows, 120U);
-  EXPECT_EQ(published.wrong, 4U);
-  EXPECT_EQ(published.wrong_cudnn, 14U);
-  EXPECT_EQ(strict.wrong, 8U);
+  EXPECT_EQ(found.at("pick_original_rule seer_wrong_of_n"), (Row{120, 100.0 * 4 / 120}));
+  EXPECT_EQ(found.at("pick_original_rule cudnn_wrong_of_n"), (Row{120, 100.0 * 14 / 120}));
+  EXPECT_EQ(found.at("pick_strict_rule seer_wrong_of_n"), (Row{120, 100.0 * 8 / 120}));
 }
 
 TEST(GoldenEvaluation, HasTheTypesOfThreeNetworks) {
-  const auto count = [](const std::string& file) {
-    const read::Table table = golden_table(file);
-    std::vector<read::SeerLayer> layers;
-    for (std::size_t row = 0; row < table.row_count(); ++row) {
-      layers.push_back(golden_layer(table, row, "batch_size"));
-    }
-    return count_types(published_predictor(), layers);
+  const auto count = [](const std::string& name) {
+    const auto found = judged(name + ".csv");
+    std::vector<double> counts;
+    for (const char* type : {"compute", "dram", "resource"})
+      counts.push_back(found.at("network_" + std::string(type) + " " + name).at(0));
+    return counts;
   };
-  using Counts = std::array<std::size_t, 3>;
-  EXPECT_EQ(count("seer_data/network_1.csv"), (Counts{9, 0, 3}));   // VGG-19
-  EXPECT_EQ(count("seer_data/network_2.csv"), (Counts{8, 2, 0}));   // Inception-V1
-  EXPECT_EQ(count("seer_data/network_3.csv"), (Counts{17, 0, 3}));  // ResNet-50
+  using Counts = std::vector<double>;
+  EXPECT_EQ(count("network_1"), (Counts{9, 0, 3}));   // VGG-19
+  EXPECT_EQ(count("network_2"), (Counts{8, 2, 0}));   // Inception-V1
+  EXPECT_EQ(count("network_3"), (Counts{17, 0, 3}));  // ResNet-50
 }
 
 }  // namespace

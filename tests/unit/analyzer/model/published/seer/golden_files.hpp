@@ -30,7 +30,7 @@ inline const Parameters& golden_parameters() {
 }
 
 inline const Predictor& published_predictor() {
-  static const Predictor predictor(golden_parameters(), kPublishedRules);
+  static const Predictor predictor(golden_parameters(), Edition::kPublished);
   return predictor;
 }
 

@@ -20,7 +20,7 @@ TEST(GoldenFit, HasTheExactLeastSquares) {
     const std::string model = table.cell(row, table.require("model"));
     const std::string kind = table.cell(row, table.require("kind"));
     const auto place = static_cast<std::size_t>(table.cell(row, table.require("coef"))[0] - 'a');
-    const auto* found = golden_fit().parameters.find(model, kind, coefficient_count(model, kind));
+    const auto* found = golden_fit().parameters.find(model, kind);
     ASSERT_NE(found, nullptr) << model << ' ' << kind;
     const double value = found->at(place);
     const auto exact = golden_number(table, row, "exact_lls");
@@ -50,11 +50,10 @@ TEST(GoldenFit, HasIdenticalTrees) {
   const auto& expected = golden_parameters().trees;
   ASSERT_EQ(expected.size(), 55U);
   for (const auto& [name, tree] : expected) {
-    const Tree* found = golden_fit().parameters.find_tree(name);
-    ASSERT_NE(found, nullptr) << name;
-    ASSERT_EQ(found->nodes.size(), tree.nodes.size()) << name;
+    const Tree& found = golden_fit().parameters.need_tree(name);
+    ASSERT_EQ(found.nodes.size(), tree.nodes.size()) << name;
     for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      const TreeNode& a = found->nodes[i];
+      const TreeNode& a = found.nodes[i];
       const TreeNode& b = tree.nodes[i];
       EXPECT_TRUE(a.feature == b.feature && a.threshold == b.threshold && a.left == b.left &&
                   a.right == b.right && a.row_count == b.row_count)

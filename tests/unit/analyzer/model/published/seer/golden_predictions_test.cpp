@@ -40,7 +40,7 @@ TEST_P(GoldenAlgorithm, GivesThePublishedTimes) {
       layer.out_channels = std::max<std::int64_t>(layer.out_channels, 32);
     }
     const BlockPrediction main = published_predictor().main_kernel(
-        variant, layer, published_predictor().blocks_of(variant, layer));
+        variant, layer, launched_blocks(kVariants[variant], layer, Edition::kPublished));
     expect("block_max", main.resident_blocks);
     expect("block_launch", main.blocks);
     expect("waves", main.waves);

@@ -11,14 +11,14 @@ namespace {
 constexpr read::SeerLayer kLayer = {128, 64, 56, 128, 56, 3, 1, 1};
 
 const Predictor& corrected_predictor() {
-  static const Predictor predictor(golden_parameters(), kCorrectedRules);
+  static const Predictor predictor(golden_parameters(), Edition::kCalibrated);
   return predictor;
 }
 
 TEST(SeerBlocks, CoverTheProductWithTiles) {
   // N Wo^2 = 401408 = 3136 * 128 rows; 128 columns.
   const auto blocks = [](std::string_view name) {
-    return launched_blocks(kVariants[find_variant(name)], kLayer, kCorrectedRules);
+    return launched_blocks(kVariants[find_variant(name)], kLayer, Edition::kCalibrated);
   };
   EXPECT_EQ(blocks("algo0_32x32"), 12544.0 * 4);
   EXPECT_EQ(blocks("algo0_128x128"), 3136.0);
@@ -31,19 +31,19 @@ TEST(SeerBlocks, CoverTheProductWithTiles) {
 
 TEST(SeerBlocks, OfTheWideNonfusedTileAreCountedTwiceByThePublishedProgram) {
   const Variant& wide = kVariants[find_variant("algo7_128x128_3x3")];
-  EXPECT_EQ(launched_blocks(wide, kLayer, kPublishedRules),
-            2 * launched_blocks(wide, kLayer, kCorrectedRules));
+  EXPECT_EQ(launched_blocks(wide, kLayer, Edition::kPublished),
+            2 * launched_blocks(wide, kLayer, Edition::kCalibrated));
 }
 
 TEST(SeerBlocks, OfTheFusedWinogradCoverTheOutput) {
   // Without padding the output is 54 wide; the published program still tiles the input's 56.
   const read::SeerLayer unpadded = {128, 64, 56, 128, 54, 3, 1, 0};
   const Variant& variant = kVariants[find_variant("algo6_148")];
-  EXPECT_EQ(launched_blocks(variant, unpadded, kPublishedRules), 128.0 * 7 * 4 * 4);
-  EXPECT_EQ(launched_blocks(variant, unpadded, kCorrectedRules), 128.0 * 7 * 4 * 4);
+  EXPECT_EQ(launched_blocks(variant, unpadded, Edition::kPublished), 128.0 * 7 * 4 * 4);
+  EXPECT_EQ(launched_blocks(variant, unpadded, Edition::kCalibrated), 128.0 * 7 * 4 * 4);
   const read::SeerLayer narrow = {128, 64, 10, 128, 8, 3, 1, 0};
-  EXPECT_EQ(launched_blocks(variant, narrow, kPublishedRules), 128.0 * 2 * 1 * 4);
-  EXPECT_EQ(launched_blocks(variant, narrow, kCorrectedRules), 128.0 * 1 * 1 * 4);
+  EXPECT_EQ(launched_blocks(variant, narrow, Edition::kPublished), 128.0 * 2 * 1 * 4);
+  EXPECT_EQ(launched_blocks(variant, narrow, Edition::kCalibrated), 128.0 * 1 * 1 * 4);
 }
 
 TEST(SeerVariant, OfThePrecomputedGemmFollowsTheChannels) {
@@ -90,7 +90,7 @@ TEST(SeerPick, NeverPicksWhatCannotRun) {
 }
 
 TEST(SeerTitanV, HasNeitherHelpersNorTheWidestGemms) {
-  const Predictor titan_v(golden_parameters(), kPublishedRules,
+  const Predictor titan_v(golden_parameters(), Edition::kPublished,
                           {.sm_count = 80, .is_titan_v = true});
   const AlgorithmPrediction winograd = titan_v.predict(Algorithm::kWinogradNonfused, kLayer);
   EXPECT_EQ(winograd.helpers_ms, 0.0);
@@ -106,18 +106,18 @@ TEST(SeerTitanV, HasNeitherHelpersNorTheWidestGemms) {
 TEST(SeerTitanV, KeepsTheTitanXpsBlocksInThePublishedProgramOnly) {
   const GpuChoice gpu{.sm_count = 80, .is_titan_v = true};
   const std::size_t variant = find_variant("algo1_128x64");
-  const auto resident = [&](Rules rules) {
-    return Predictor(golden_parameters(), rules, gpu)
+  const auto resident = [&](Edition edition) {
+    return Predictor(golden_parameters(), edition, gpu)
         .main_kernel(variant, kLayer, 100)
         .resident_blocks;
   };
-  EXPECT_EQ(resident(kPublishedRules), 4 * 30);
-  EXPECT_EQ(resident(kCorrectedRules), 4 * 80);
+  EXPECT_EQ(resident(Edition::kPublished), 4 * 30);
+  EXPECT_EQ(resident(Edition::kCalibrated), 4 * 80);
 }
 
 TEST(SeerParameters, ThatLackAnAlgorithmAreNamedWhenItIsAskedFor) {
   const Parameters nothing;
-  const Predictor predictor(nothing, kPublishedRules);
+  const Predictor predictor(nothing, Edition::kPublished);
   try {
     static_cast<void>(predictor.predict(Algorithm::kImplicitGemm, kLayer));
     FAIL() << "no complaint";

@@ -7,8 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 
 namespace inline_prof::model {
 
@@ -73,48 +71,5 @@ struct LookupBackward {
 // Needs dram; nothing is computed.
 [[nodiscard]] double lookup_backward_rowwise_adagrad_us(const LookupShape& shape,
                                                         const LookupMachine& machine);
-
-// Returns x / y, rounded up; both are positive.
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t x, std::int64_t y) {
-  return (x + y - 1) / y;
-}
-// Returns x / y, rounded down also for negative x, as Python's // does; C++ rounds towards 0.
-[[nodiscard]] constexpr std::int64_t floor_div(std::int64_t x, std::int64_t y) {
-  return x / y - (x % y < 0 ? 1 : 0);
-}
-// Returns `bytes` rounded up to sectors of 32 bytes, which DRAM and L2 move.
-[[nodiscard]] constexpr std::int64_t in_sectors(std::int64_t bytes) {
-  return 32 * ceil_div(bytes, 32);
-}
-
-// Returns prod over i < terms of (cached - i) / (rows - i): how likely `terms` different rows are
-// all among the cached ones.  Needs terms <= rows.
-[[nodiscard]] double all_cached(std::int64_t cached, std::int64_t rows, std::int64_t terms);
-
-// The models of 2022 to 2024, with the GPUs that their authors measured.  All values as published.
-// L2 bandwidth by size is known of the V100 only and used for all.
-struct LookupGpu {
-  std::string_view name;
-  double throughput_gflops, dram_gb_per_s, l2_gb_per_s;
-  std::int64_t sm_count, l2_bytes, shared_bytes_per_sm;
-};
-
-// Returns null if there is none of this name.
-[[nodiscard]] const LookupGpu* find_lookup_gpu(std::string_view name);
-[[nodiscard]] std::string lookup_gpu_names();  // "A100, V100, ..."
-
-// `rows_per_block` of the shape: 0 for FBGEMM's kernels, which choose it themselves.
-struct LookupV2 {
-  std::int64_t cached_rows = 0;
-  double unused_row = 0.0;  // probability that a row of a table is never read
-  double forward_us = 0.0;  // by the chance of a hit; the model's answer
-  bool forward_by_l2 = false;
-  double forward_simple_us = 0.0;
-  double backward_sgd_simple_us = 0.0;
-  std::optional<double> backward_sgd_us;  // empty where it divides by 0: fewer rows than the bag
-};
-
-// Needs bag > 0.
-[[nodiscard]] LookupV2 lookup_v2(const LookupShape& shape, const LookupGpu& gpu);
 
 }  // namespace inline_prof::model
