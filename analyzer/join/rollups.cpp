@@ -43,7 +43,12 @@ std::vector<std::size_t> innermost_rows(const std::vector<MergedRow>& merged) {
 std::string operator_of(const MergedRow& row) {
   const bool is_of_label = row.source == "PROFILE_OP" || row.source == "layers file";
   if (!row.source.empty() && !is_of_label) return row.source;
-  const std::string name = base::readable_name(row.event);
+  std::string name = base::readable_name(row.event);
+  // The parentheses of a namespace without a name are none of arguments.
+  if (const auto begin = name.find("(anonymous"); begin != name.npos) {
+    const auto end = name.find("::", begin);
+    if (end != name.npos) name.erase(begin, end + 2 - begin);
+  }
   return name.substr(0, name.find_first_of("<("));
 }
 

@@ -313,7 +313,8 @@ void declare(cli::Command& app, bool is_doctor, Options& options) {
   app.add_flag("--help-env", options.help_environment,
                "prints every environment variable that the library reads");
   app.add_flag("--sim", options.simulate,
-               "runs the program on the simulated GPU (shared CUDA runtime only)");
+               "runs the program on the simulated GPU, on two with SIMGPU_DEVICES=2 (shared CUDA "
+               "runtime only)");
   app.add_option("--only", options.only,
                  "Measures only the layers that fit this glob, as blocks.2.attn*");
   app.add_flag("--torch", options.torch, description_of("INLINE_PROF_TORCH"));
@@ -344,7 +345,7 @@ int main_of(int argc, char** argv) {
                                    "prof-run [OPTIONS] -- COMMAND [ARGUMENT...]: starts "
                                    "COMMAND with libinline_prof.so preloaded.",
                                .footer = kExamples,
-                               .version = INLINE_PROF_VERSION};
+                               .version = "prof-run " INLINE_PROF_VERSION};
   const auto status = cli::parse(program, is_doctor ? argc - 1 : argc, is_doctor ? argv + 1 : argv,
                                  [&](cli::Command& app) { declare(app, is_doctor, options); });
   if (status) return *status;

@@ -78,7 +78,7 @@ class InstalledWheel(unittest.TestCase):
         for command in COMMANDS:
             with self.subTest(command):
                 self.assertIn(command, self.run_it(command, "--help"))
-                self.assertRegex(self.run_it(command, "--version"), r"\d+\.\d+\.\d+")
+                self.assertRegex(self.run_it(command, "--version"), command + r" \d+\.\d+\.\d+")
                 self.assertTrue((self.venv / "share/man/man1" / (command + ".1")).is_file())
         self.assertIn("INLINE_PROF_WARMUP", self.run_it("prof-run", "--help-env"))
         for line in self.run_it("prof-analyze", "--help").partition("Subcommands:\n")[2].splitlines():

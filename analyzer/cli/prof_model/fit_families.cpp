@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -112,9 +113,14 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
   for (const auto& [family, own] : by_family)
     if (own.size() >= kThin) rows.insert(rows.end(), own.begin(), own.end());
   if (rows.empty()) {
-    throw read::InputError(
-        "no family has three different launches with a known operation: expected a trace with "
-        "record_shapes=True, or a prof.json with operations");
+    const auto upper_bounds = std::ranges::count_if(analysis.rows, &join::Row::is_upper_bound);
+    throw read::InputError(fmt::format(
+        "no family has three different launches with a known operation{}: expected a trace with "
+        "record_shapes=True, or a prof.json with operations",
+        upper_bounds == 0 ? ""
+                          : fmt::format(", but for {} whose times are upper bounds, since the GPU "
+                                        "waited for the program",
+                                        upper_bounds)));
   }
   FamilyMap start = before;
   if (shipped.machine != gpu.id)  // another GPU's, which stay with the program

@@ -41,6 +41,17 @@ std::vector<std::string> names_of(const std::vector<Cause>& causes) {
   return names;
 }
 
+TEST(Rollups, AKernelInANamespaceWithoutANameIsAnOperatorByItsOwn) {
+  const Analysis analysis = rolled_up(
+      {EventBuilder("(anonymous_namespace)::softmax<float>(int)", 0, 1).samples_us({12}),
+       EventBuilder("at::native::(anonymous namespace)::cat<int>(char*)", 2, 3).samples_us({11})},
+      100);
+  const auto operators = totals_by_operator(analysis);
+  ASSERT_EQ(operators.size(), 2U);
+  EXPECT_EQ(operators[0].name, "softmax");
+  EXPECT_EQ(operators[1].name, "at::native::cat");
+}
+
 TEST(Rollups, CastsAreOneCauseWithTheirSum) {
   std::vector<read::Event> events;
   events.reserve(4);
