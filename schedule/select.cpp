@@ -156,6 +156,20 @@ std::string describe(const Pattern& pattern) {
   return text;
 }
 
+// Returns " (layers are a, b, ...)" for a pattern that fits nothing; empty if no layer is named.
+std::string describe_layers(const std::vector<MetEvent>& met) {
+  constexpr std::size_t most_names = 8;
+  std::vector<std::string_view> layers;
+  std::unordered_set<std::string_view> known{{}};
+  for (const MetEvent& event : met)
+    if (known.insert(event.layer).second) layers.push_back(event.layer);
+  if (layers.empty()) return {};
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most_names, layers.size()); ++i)
+    text.append(i == 0 ? " (layers are " : ", ").append(layers[i]);
+  return text + (layers.size() > most_names ? ", ...)" : ")");
+}
+
 bool is_switched_off(const Spec& spec, const MetEvent& event, const std::string& layer) {
   return std::any_of(spec.patterns.begin(), spec.patterns.end(), [&](const Pattern& pattern) {
     return !pattern.enabled && fits(pattern, event, layer);
@@ -197,7 +211,7 @@ Selection select_spec(const Spec& spec, const std::vector<MetEvent>& met) {
   }
   for (std::size_t p = 0; p < spec.patterns.size(); ++p) {
     if (spec.patterns[p].enabled && !has_fitted[p]) {
-      asked.never_met.push_back(describe(spec.patterns[p]));
+      asked.never_met.push_back(describe(spec.patterns[p]) + describe_layers(met));
     }
   }
 

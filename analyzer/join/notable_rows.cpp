@@ -1,7 +1,10 @@
 #include "join/notable_rows.hpp"
 
+#include "join/diagnose/belonging.hpp"
+
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace inline_prof::join {
 namespace {
@@ -25,6 +28,34 @@ std::vector<const MergedRow*> innermost_rows(const Analysis& analysis) {
 }
 
 }  // namespace
+
+// Every other event without samples has a reason then.
+bool is_left_out(const Row& row, const read::Profile& profile) {
+  return row.samples == 0 && row.unmeasured_reason.empty() &&
+         (profile.complete || has_ended(profile));
+}
+
+std::optional<MissingSamples> missing_samples(const Analysis& analysis) {
+  if (analysis.runs.empty()) return std::nullopt;
+  const read::Profile& profile = analysis.runs.front().profile;
+  const auto repeat = profile.profiler.repeat;
+  if (!repeat || profile.profiler.policy == "adaptive" || profile.profiler.mode != "fine_grained")
+    return std::nullopt;
+  MissingSamples missing;
+  missing.repeat = *repeat;
+  missing.warmup_iterations = profile.profiler.warmup_iterations.value_or(0);
+  for (const Row& row : analysis.rows) {
+    if (row.profile != 0) continue;
+    if (is_left_out(row, profile)) {
+      ++missing.left_out;
+      continue;
+    }
+    ++missing.events;
+    if (row.samples == 0) ++missing.without;
+    if (std::cmp_less(row.samples, kLeastSamples)) ++missing.few;
+  }
+  return missing;
+}
 
 bool is_bound(const MergedRow& row) {
   return row.ratio && !row.predicted_ci90_us;

@@ -5,6 +5,8 @@
 #include "join/analysis.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace inline_prof::join {
@@ -23,6 +25,29 @@ struct NotableRows {
 // Returns the merged rows that were measured alone and have a time, those first that lose most in
 // the run.
 [[nodiscard]] std::vector<const MergedRow*> isolated_by_loss(const Analysis& analysis);
+
+// The samples that the events of the first file lack.
+struct MissingSamples {
+  std::int64_t events = 0;
+  std::int64_t without = 0;   // that have none, and should
+  std::int64_t left_out = 0;  // by the schedule; not among the events
+  std::int64_t few = 0;       // that have too few for an interval
+  std::int64_t repeat = 0;    // as the run was asked for
+  std::int64_t warmup_iterations = 0;
+
+  [[nodiscard]] std::int64_t steps(std::int64_t samples) const {
+    return events * samples + warmup_iterations;
+  }
+};
+
+// An interval of a median needs as many.
+inline constexpr std::int64_t kLeastSamples = 6;
+
+// True for an event of a run that came to its end which nobody asked for.
+[[nodiscard]] bool is_left_out(const Row& row, const read::Profile& profile);
+
+// Empty where more steps would not help, or their number is not known.
+[[nodiscard]] std::optional<MissingSamples> missing_samples(const Analysis& analysis);
 
 // Its prediction is a bare bound, without an interval.
 [[nodiscard]] bool is_bound(const MergedRow& row);

@@ -67,10 +67,10 @@ std::vector<const ComparedTime*> largest_parts(const Comparison& comparison) {
 }
 
 std::string describe_iteration(const Comparison& comparison) {
-  if (!comparison.iteration) return "the time of an iteration is not known in both runs";
+  if (!comparison.iteration) return "The time of an iteration is not known in both runs";
   const ComparedTime& time = *comparison.iteration;
   const std::string why = time.reason.empty() ? "" : ": " + time.reason;
-  return fmt::format("the iteration: {}, {}{}, ratio {:.3f}, 95 % interval {}", times_words(time),
+  return fmt::format("The iteration: {}, {}{}, ratio {:.3f}, 95 % interval {}", times_words(time),
                      change_words(time, comparison.margin), why, time.ratio.value_or(0.0),
                      interval_words(time));
 }
@@ -101,7 +101,10 @@ std::string describe_next(const Comparison& comparison,
   if (undecided == 0) return {};
   if (!comparison.differences.empty())
     return fmt::format("--despite {} judges all the same", comparison.differences.front().what);
-  return fmt::format("measure longer: {} of {} layers cannot be decided", undecided, parts.size());
+  const std::string steps =
+      comparison.missing ? ": " + steps_for_intervals(*comparison.missing) : "";
+  return fmt::format("measure longer: {} of {} layers cannot be decided{}", undecided, parts.size(),
+                     steps);
 }
 
 std::vector<HeadLine> head_lines_of(const Comparison& comparison) {
@@ -292,7 +295,8 @@ constexpr std::string_view kPageStart =
     "<style>body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em;text-align:right;"
     "border-bottom:1px solid #ccc}td:first-child,td:last-child,th:first-child,th:last-child"
-    "{text-align:left}dt{font-weight:600}</style></head><body>\n<h1>Two runs</h1>\n";
+    "{text-align:left}td:first-child{overflow-wrap:anywhere}dt{font-weight:600}</style></"
+    "head><body>\n<h1>Two runs</h1>\n";
 
 }  // namespace
 

@@ -33,7 +33,14 @@ std::string describe_doubts(const join::Analysis& analysis) {
   std::string doubts(simulated_words(analysis));
   const bool is_incomplete = std::ranges::any_of(
       analysis.runs, [](const join::Run& run) { return !run.profile.complete; });
-  if (is_incomplete) doubts += "NOT COMPLETE. ";
+  if (is_incomplete) {
+    const auto missing = join::missing_samples(analysis);
+    // Sums over many kernels hold with a sample of each.
+    const bool lacks_intervals = missing && missing->without == 0 && missing->few > 0;
+    doubts += lacks_intervals
+                  ? fmt::format("NOT COMPLETE: for intervals {}. ", steps_for_intervals(*missing))
+                  : "NOT COMPLETE. ";
+  }
   const auto is_guess = [](const join::Run& run) {
     const auto& profiler = run.profile.profiler;
     return profiler.iteration_source == "auto" &&
@@ -220,36 +227,6 @@ std::string describe_last_rank(const join::Analysis& analysis) {
       describe_why_late(analysis, devices.front()));
 }
 
-// Says how long the program has to run until each event has its samples; empty if that is not what
-// a run lacks.
-std::string describe_missing_samples(const join::Analysis& analysis) {
-  const read::Profile& profile = analysis.runs.front().profile;
-  const std::optional<std::int64_t> repeat = profile.profiler.repeat;
-  const std::int64_t warmup = profile.profiler.warmup_iterations.value_or(0);
-  if (profile.complete || !repeat || profile.profiler.policy == "adaptive" ||
-      profile.profiler.mode != "fine_grained") {
-    return {};
-  }
-  constexpr std::int64_t least_samples = 6;  // for an interval
-  std::int64_t events = 0;
-  std::int64_t without = 0;
-  std::int64_t few = 0;
-  for (const join::Row& row : analysis.rows) {
-    if (row.profile != 0) continue;
-    ++events;
-    if (row.samples == 0) ++without;
-    if (std::cmp_less(row.samples, std::min(least_samples, *repeat))) ++few;
-  }
-  const auto steps = [&](std::int64_t samples) { return grouped(events * samples + warmup); };
-  if (without > 0) {
-    return fmt::format("{} of {} rows have no sample: run {} steps, or use --repeat 2 ({}).",
-                       grouped(without), grouped(events), steps(*repeat), steps(2));
-  }
-  if (few == 0) return {};
-  return fmt::format("{} of {} rows have too few samples for an interval: run {} steps.",
-                     grouped(few), grouped(events), steps(std::min(least_samples, *repeat)));
-}
-
 // A run of PyTorch whose kernels have no modules and operators.
 bool is_torch_without_names(const join::Analysis& analysis) {
   const bool is_torch = std::ranges::any_of(analysis.rows, [](const join::Row& row) {
@@ -285,9 +262,18 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
     steps.emplace_back(
         "PyTorch seen: run again with prof-run --torch, which names modules and operators.");
   }
-  if (!analysis.runs.empty()) {
-    if (const std::string samples = describe_missing_samples(analysis); !samples.empty())
-      steps.push_back(samples);
+  const auto missing = join::missing_samples(analysis);
+  const bool is_cut_short = missing && !analysis.runs.front().profile.complete;
+  if (missing && missing->left_out > 0) {
+    steps.push_back(
+        fmt::format("The schedule left {} of {} rows out: --layer GLOB shows the others.",
+                    grouped(missing->left_out), grouped(missing->left_out + missing->events)));
+  }
+  if (is_cut_short && missing->without > 0) {
+    steps.push_back(
+        fmt::format("{} of {} rows have no sample: run {} steps, or use --repeat 2 ({}).",
+                    grouped(missing->without), grouped(missing->events),
+                    grouped(missing->steps(missing->repeat)), grouped(missing->steps(2))));
   }
   if (!causes.empty()) {
     if (const std::string remedy = describe_remedy(causes, *analysis.iteration.us); !remedy.empty())
@@ -298,7 +284,7 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   }
   if (analysis.shares_percent) {
     const join::Shares& percent = *analysis.shares_percent;
-    if (percent.seen >= kMuchPercent) {
+    if (percent.seen >= kMuchPercent && !(missing && missing->left_out > 0)) {
       steps.push_back(fmt::format(
           "Measure longer, or more events: {:.0f} % of the iteration was seen but never sampled.",
           percent.seen));

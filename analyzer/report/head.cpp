@@ -38,7 +38,7 @@ std::string describe_end(const join::Analysis& analysis, std::size_t profile) {
   std::int64_t taken = 0;
   std::int64_t wanted = 0;
   for (const join::Row& row : analysis.rows) {
-    if (row.profile != profile) continue;
+    if (row.profile != profile || join::is_left_out(row, of)) continue;
     taken += static_cast<std::int64_t>(row.samples);
     wanted += *of.profiler.repeat;
   }
@@ -541,6 +541,13 @@ std::vector<std::string> described_changes(const join::Analysis& analysis) {
     texts.push_back(fmt::format("{} more times before: prof-analyze history",
                                 run.changes.size() - most_changes));
   return texts;
+}
+
+std::string steps_for_intervals(const join::MissingSamples& missing) {
+  return fmt::format("run {} steps{}", grouped(missing.steps(join::kLeastSamples)),
+                     missing.repeat < join::kLeastSamples
+                         ? fmt::format(" with --repeat {}", join::kLeastSamples)
+                         : "");
 }
 
 std::string_view simulated_words(const join::Analysis& analysis) {

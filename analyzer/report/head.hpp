@@ -2,6 +2,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
+#include "join/notable_rows.hpp"
 
 #include <cstddef>
 #include <string>
@@ -26,6 +27,9 @@ struct HeadLine {
 
 // Returns "SIMULATED GPU: times are a model's. " if a run was on one; else nothing.
 [[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
+
+// Returns "run 1,564 steps", with an option where fewer samples were asked for.
+[[nodiscard]] std::string steps_for_intervals(const join::MissingSamples& missing);
 
 // Returns the newest changes of a run that was watched: the times of the report may be older.
 [[nodiscard]] std::vector<std::string> described_changes(const join::Analysis& analysis);

@@ -5,6 +5,8 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
+#include "join/rollups.hpp"
+#include "join/row_order.hpp"
 #include "read/file_text.hpp"
 #include "read/gzip.hpp"
 #include "read/inputs.hpp"
@@ -111,6 +113,8 @@ constexpr Format kFormats[] = {
     {"tasks", [](Result of, Options) { return exports::tasks_report(of.analysis); }},
     {kOriginal, nullptr}};
 
+constexpr std::size_t kMostNames = 8;  // of layers, for a glob that fits none
+
 void run_report(ReportOptions& options) {
   if (options.format == kOriginal) {
     return write_result(options.output, original_report(options.files), options.force);
@@ -121,6 +125,15 @@ void run_report(ReportOptions& options) {
   options.table.details = options.verbose;
   options.table.colour = wants_colour(options.output);
   const AnalysisResult result = analyse(options.files, options.analysis);
+  const std::string& layers = options.table.layers;
+  if (!layers.empty() && join::row_order(result.analysis, 1, layers).rows.empty()) {
+    std::vector<std::string> names;
+    for (const join::Total& total : join::totals_by_layer_pattern(result.analysis))
+      names.push_back(total.name);
+    if (names.size() > kMostNames) names.resize(kMostNames);
+    throw UsageError(fmt::format("--layer {}: no row of such a layer; the largest are {}", layers,
+                                 fmt::join(names, ", ")));
+  }
   const auto* format = std::ranges::find(kFormats, options.format, &Format::name);
   write_result(options.output, format->text(result, options), options.force);
 }

@@ -1,6 +1,7 @@
 #include "join/compare/compare.hpp"
 
 #include "join/compare/run_differences.hpp"
+#include "join/notable_rows.hpp"
 #include "join/phase_words.hpp"
 #include "join/rows/layer_pattern.hpp"
 
@@ -346,6 +347,12 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   }
   comparer.finish(result);
 
+  for (const Analysis* run : {&before, &after}) {
+    const auto missing = missing_samples(*run);
+    if (missing && missing->few > 0) {
+      result.missing = missing;
+    }
+  }
   if (before.iteration.us && after.iteration.us) {
     ComparedTime time;
     time.share_percent = 100.0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
+#include "join/notable_rows.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -59,6 +60,7 @@ struct Comparison {
   std::vector<ComparedTime> layers;    // the same
   std::vector<ComparedTime> events;    // the same
   std::vector<Difference> differences;
+  std::optional<MissingSamples> missing;  // of a run in which events have too few for intervals
 };
 
 // With an interval of the ratio that lies within the margin the change is kSame, beyond it kFaster

@@ -143,6 +143,17 @@ TEST(Select, NamesPatternsThatFoundNothing) {
       ElementsAre("the pattern match \"relu*\"", "the pattern match \"*\" kernel \"nccl*\""));
 }
 
+TEST(Select, NamesLayersForAPatternThatFoundNothing) {
+  Spec spec;
+  spec.patterns = {{.match = "relu*"}};
+  EXPECT_THAT(select(spec, {{"gemm", "fc1", 0, ""},
+                            {"gemm", "", 1, ""},
+                            {"add", "fc1", 0, ""},
+                            {"add", "fc2", 0, ""}})
+                  .never_met,
+              ElementsAre("the pattern match \"relu*\" (layers are fc1, fc2)"));
+}
+
 TEST(MakePlan, GeneratesForTheChosenEvents) {
   Spec spec;
   spec.repeat = 2;

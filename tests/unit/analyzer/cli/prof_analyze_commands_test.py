@@ -196,13 +196,26 @@ class Summary(Commands):
                                                           "20 of 100 samples were taken"],
                            profiler={"mode": "fine_grained", "policy": "interleaved", "repeat": 50,
                                      "warmup_iterations": 10})
-        document["events"][0]["measured_times_ms"] = []
+        document["events"][0].update(measured_times_ms=[], reason="50 of 50 samples are missing: the program ended first")
         file = self.write("short.json", document)
         words, _ = self.summary(file)
         self.assertIn("what NOT COMPLETE. An iteration takes", words)
         self.assertIn("next 1 of 2 rows have no sample: run 110 steps, or use --repeat 2 (14).", words)
         self.assertIn("ended normally before all samples: 20 of 100",
                       " ".join(run(file, "--verbose").stdout.split()))
+        # An event that was not asked for lacks nothing.
+        document["events"][0]["reason"] = ""
+        words, _ = self.summary(self.write("only.json", document))
+        self.assertIn("next The schedule left 1 of 2 rows out: --layer GLOB shows the others.", words)
+        # A sample of each is enough for what to do next.
+        document["events"][0]["measured_times_ms"] = [0.1]
+        document["events"][1]["measured_times_ms"] = [0.1]
+        file = self.write("one_each.json", document)
+        self.assertIn("what NOT COMPLETE: for intervals run 22 steps. An iteration", self.summary(file)[0])
+        document["profiler"]["repeat"] = 2
+        compared = run("compare", file, self.write("two_each.json", document)).stdout
+        self.assertIn("next measure longer: 2 of 2 layers cannot be decided: run 22 steps with --repeat 6",
+                      " ".join(compared.split()))
 
     def test_a_simulated_run_says_so_first(self):
         file = self.write("sim.json", profile(100, simulated=True))
@@ -239,6 +252,9 @@ class Summary(Commands):
         self.assertNotIn("relu\n", report.split("raw us")[1])
         self.assertIn("1 rows of other layers left out", report)
         self.assertNotIn("fc2", run(file, "--layer", "fc1", "--format", "md").stdout.split("```")[2])
+        done = run(file, "--layer", "fc9")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--layer fc9: no row of such a layer; the largest are fc", done.stderr)
 
     def test_what_the_program_says_of_an_iteration_is_shown_by_the_second(self):
         file = self.write("p.json", profile(100, runtime_data=[
@@ -306,9 +322,9 @@ class Compare(Commands):
         self.assertEqual(done.returncode, 3)
         self.assertIn("2 slower, 0 undecided", done.stderr)
         words = " ".join(done.stdout.split())
-        self.assertTrue(words.startswith("what the iteration: 1.001 -> 1.301 ms, 30.0 % slower, ratio 1.300"), words)
+        self.assertTrue(words.startswith("what The iteration: 1.001 -> 1.301 ms, 30.0 % slower, ratio 1.300"), words)
         self.assertIn("why fc1 100.9 -> 403.8 us, 4.0 times as long; kernels changed", words)
-        for file_format, start in (("md", "* **what** the iteration: 1.001 -&gt; 1.301 ms"), ("html", "<!DOCTYPE html>")):
+        for file_format, start in (("md", "* **what** The iteration: 1.001 -&gt; 1.301 ms"), ("html", "<!DOCTYPE html>")):
             text = run("compare", self.before, after, "--format", file_format).stdout
             self.assertTrue(text.startswith(start), text[:200])
             self.assertIn("4.0 times as long; kernels changed", text)
