@@ -197,13 +197,15 @@ void WriterThread::write(bool complete, bool is_last) {
   complaint_made_ = true;
 }
 
-// One rank speaks for all.
+// One rank speaks for all, whose files make one report.
 void WriterThread::say_what_was_written() {
   if (run_.rank.value_or(0) != 0) return;
   const std::string& path = file_.path();
   const std::string older = path == options_.path ? "" : ", " + options_.path + " exists";
+  const bool is_one_of_many = run_.world_size.value_or(1) > 1;
+  const std::string next = is_one_of_many ? path.substr(0, path.rfind('/')) : path;
   sys::say_uncounted("wrote %s%s; next: prof-analyze %s", path.c_str(), older.c_str(),
-                     path.c_str());
+                     next.c_str());
 }
 
 void WriterThread::write_metrics(const std::string& text) {

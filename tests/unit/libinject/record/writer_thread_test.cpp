@@ -211,6 +211,11 @@ TEST_F(WriterThreadTest, SaysWhatItWroteAndWhatToDoNext) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "inline_prof: wrote " + path("prof.json") +
                                                         "; next: prof-analyze " +
                                                         path("prof.json") + "\n");
+  run_.world_size = 2;
+  testing::internal::CaptureStderr();
+  thread.write_now(true);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("; next: prof-analyze " + folder() + "\n"));
 }
 
 }  // namespace
