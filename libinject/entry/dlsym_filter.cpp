@@ -56,8 +56,8 @@ FilterAnswer find_nvtx_entry(labels::NvtxEntry& entry, void* handle) noexcept {
 FilterAnswer find_call(libraries::LibraryCall& call, void* handle, const void* caller) noexcept {
   const auto original_dlsym = sys::original_dlsym();
   if (handle == RTLD_NEXT) {
-    // A caller before us in the order, or one that interposes as we do: what it gets is its own
-    // affair, but for our export where there is nothing else.
+    // A caller before us in the order, or one that interposes as we do, gets what glibc finds;
+    // nothing where that would be our own export.
     if (libraries::has_version(call) || sys::glibc_dlsym()(RTLD_NEXT, call.symbol) != nullptr)
       return pass_on();
     return {.result = nullptr, .jump = nullptr};

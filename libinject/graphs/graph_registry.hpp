@@ -70,29 +70,29 @@ inline constexpr const char* kMadeAnew = "the program makes it anew again and ag
 // Held for look-ups and small changes; never while graphs are copied or instantiated.
 [[nodiscard]] std::mutex& mutex() noexcept;
 
-// Null for an exec whose instantiation was not seen.  Lock-free.
+// Returns null for an exec whose instantiation was not seen.  Lock-free.
 [[nodiscard]] ExecutableGraph* of(CUgraphExec exec) noexcept;
 // The same, but an unknown exec gets an ExecutableGraph without nodes.
 [[nodiscard]] ExecutableGraph* known_or_new(CUgraphExec exec);
 
-// After the application's calls.
+// Called after the application has made, updated or retained something.
 void made(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 void updated_from(CUgraphExec exec, CUgraph graph);
 void references_held(CUgraph graph);
-// Before them.
+// Called before the application destroys it.
 void before_exec_is_destroyed(CUgraphExec exec);
 void before_graph_is_destroyed(CUgraph graph);
 
-// The application has changed one node of its exec.  Returns the corresponding node of the copy, so
-// that the caller can mirror the change; if it is null, the copy must be given up.  With the mutex
-// held.
+// Called with the mutex held when the application has changed one node of its exec.  Returns the
+// corresponding node of the copy, to which the caller makes the same change; if it is null, the
+// copy must be given up.
 struct CloneNode {
   ExecutableGraph* graph = nullptr;
   GraphNode* place = nullptr;
   CUgraphNode node = nullptr;
 };
 [[nodiscard]] CloneNode clone_node_of(CUgraphExec exec, CUgraphNode node);
-// The copy no longer matches the application's graph.  With the mutex held.
+// Called when the copy no longer matches the application's graph, with the mutex held.
 void give_copy_up(ExecutableGraph& graph, std::string why);
 
 // Forgets graphs whose execs have been destroyed.  With the run's mutex held, after the launch

@@ -15,7 +15,7 @@ struct NvtxEntry {
 };
 extern constinit std::array<NvtxEntry, 2> nvtx_entries;
 
-// Null for every other name.  Takes no lock and does not allocate, since the dlsym filter calls it.
+// Returns null for other names.  Takes no lock and does not allocate: the dlsym filter calls it.
 [[nodiscard]] NvtxEntry* nvtx_entry(const char* symbol) noexcept;
 
 // Returns what NVTX gets in place of `real`, the function of the tool that it has loaded: ours,

@@ -75,7 +75,7 @@ Place place_of(const void* address) noexcept {
   return place_of(reinterpret_cast<CUdeviceptr>(address));
 }
 
-// As the descriptor of a copy says it.  Arrays are on the device.
+// Returns the place that a copy's descriptor names.  Arrays are on the device.
 Place place_of(CUmemorytype type, const void* host, CUdeviceptr address) noexcept {
   if (type == CU_MEMORYTYPE_HOST) {
     Place place = place_of(host);

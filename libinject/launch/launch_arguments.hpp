@@ -15,7 +15,7 @@ namespace inline_prof::launch {
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-// Null if the launch does not have the attribute.
+// Returns null if the launch does not have the attribute.
 [[nodiscard]] inline const CUlaunchAttributeValue* attribute_of(const CUlaunchConfig& config,
                                                                 CUlaunchAttributeID id) noexcept {
   for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {

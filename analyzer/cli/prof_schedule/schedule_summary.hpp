@@ -29,7 +29,7 @@ struct ScheduleSummary {
   std::vector<ScheduledEvent> events{};  // in order of their first iteration
 };
 
-// `list` has at least one sample.
+// Summarises a list of at least one sample.
 [[nodiscard]] ScheduleSummary summarise(const schedule::SampleList& list,
                                         std::optional<double> iteration_ms);
 
