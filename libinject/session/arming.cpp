@@ -17,6 +17,11 @@ std::uint64_t bit_of(const void* handle) noexcept {
   return std::uint64_t{1} << sys::filter_bit(handle);
 }
 
+// A phase that comes later is characterised with samples again.
+bool is_for_its_cost_alone(const Session& session) noexcept {
+  return session.state() == RunState::kOverheadMeasurement;
+}
+
 // No launch is let through unmarked in between.
 void publish(std::span<const void* const> functions, std::uint64_t handles, bool are_marked) {
   using launch::LaunchFilter;
@@ -118,7 +123,7 @@ timer::ContextTimer::Pair* Arming::begin_pair(ArmedEvent& armed, WantedOccurrenc
   if (pair == nullptr) return nullptr;
   pair->is_watched = is_watched;
   if (is_watched) budget.spend_pair();
-  pair->discard.store(session_.overhead.is_measured() && !is_watched, std::memory_order_relaxed);
+  pair->discard.store(is_for_its_cost_alone(session_), std::memory_order_relaxed);
   wanted.taken.store(pair, std::memory_order_release);
   return pair;
 }
@@ -184,8 +189,7 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
     if (is_watched && replay.kind == Kind::kReplay) budget.spend_pair();
     if (replay.pair != nullptr) {
       replay.pair->is_watched = is_watched;
-      replay.pair->discard.store(session_.overhead.is_measured() && !is_watched,
-                                 std::memory_order_relaxed);
+      replay.pair->discard.store(is_for_its_cost_alone(session_), std::memory_order_relaxed);
       wanted->taken.store(replay.pair, std::memory_order_release);
     }
     return replay;

@@ -35,9 +35,7 @@ bool Overhead::begin(std::int64_t iteration) {
   // A user who has asked for the program's end waits for the samples only.
   if (session_.exits_when_done()) most = std::min(most, iteration - session_.settings.warmup - 1);
   end_ = iteration + std::min(most / quad, kMostQuads) * quad;
-  if (end_ <= iteration) return false;
-  is_measured_.store(true, std::memory_order_relaxed);
-  return true;
+  return end_ > iteration;
 }
 
 bool Overhead::is_armed(std::int64_t iteration) const noexcept {
@@ -51,7 +49,7 @@ std::optional<std::vector<std::size_t>> Overhead::targets_of(std::int64_t iterat
 }
 
 void Overhead::gather() {
-  if (block_ == 0) return;
+  if (block_ == 0 || !session_.run.overhead_blocks.empty()) return;
   std::vector<record::BlockTimes> blocks;
   for (std::int64_t first = first_; first + block_ <= end_; first += block_)
     blocks.push_back({.armed = is_armed(first), .times_ms = {}});

@@ -2,7 +2,6 @@
 // armed, armed, and again.  With the session's mutex held, unless noted.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -23,12 +22,6 @@ class Overhead {
 
   // False if overhead is not to be measured, or there is nothing to arm.
   [[nodiscard]] bool begin(std::int64_t iteration);
-  // True from then on: pairs are recorded for their cost alone, unless they are watched.  Needs no
-  // mutex.
-  [[nodiscard]] bool is_measured() const noexcept {
-    return is_measured_.load(std::memory_order_relaxed);
-  }
-
   [[nodiscard]] bool is_over(std::int64_t iteration) const noexcept { return iteration >= end_; }
   // The targets of the iteration; none in a block that is not armed.
   [[nodiscard]] std::optional<std::vector<std::size_t>> targets_of(std::int64_t iteration) const;
@@ -41,7 +34,6 @@ class Overhead {
   [[nodiscard]] bool is_armed(std::int64_t iteration) const noexcept;
 
   Session& session_;
-  std::atomic<bool> is_measured_{false};
   std::int64_t first_ = 0;  // iteration
   std::int64_t block_ = 0;  // iterations of a block
   std::int64_t lead_ = 0;   // iterations by which the application may run ahead of the GPU
