@@ -57,43 +57,6 @@ std::string numbered(const std::string& path, int number) {
   return path.substr(0, stem) + "." + std::to_string(number) + path.substr(stem);
 }
 
-std::string expand(const std::string& pattern, const char* variable, const std::string& host_name,
-                   int process_id, std::optional<std::int64_t> rank) {
-  using Kind = sys::OutputPart::Kind;
-  std::string path;
-  for (const sys::OutputPart& part : sys::parse_output_template(pattern, variable)) {
-    switch (part.kind) {
-      case Kind::kText:
-        path += part.text;
-        break;
-      case Kind::kHostName:
-        path += host_name;
-        break;
-      case Kind::kProcessId:
-        path += std::to_string(process_id);
-        break;
-      case Kind::kRank:
-        path += std::to_string(rank.value_or(0));
-        break;
-      case Kind::kVariable: {
-        const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
-        if (value == nullptr) {
-          sys::refuse_output_template(pattern, variable,
-                                      "the variable " + part.text + " is not set");
-        }
-        path += value;
-        break;
-      }
-    }
-  }
-  if (path.empty() || path.back() == '/') {
-    throw sys::ConfigError(std::string(variable) + "=" + pattern +
-                           ": names a directory; a file is expected, INLINE_PROF_DIR sets the "
-                           "directory");
-  }
-  return path;
-}
-
 // Makes every missing folder of `directory`.
 bool make_directories(const std::string& directory) {
   for (std::size_t end = 1; end <= directory.size(); ++end) {
@@ -228,8 +191,8 @@ class Temporary {
 
 std::string output_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
   if (!naming.output_template.empty()) {
-    return absolute(
-        expand(naming.output_template, "INLINE_PROF_OUT", host_name, process_id, naming.rank));
+    return absolute(sys::expand_output_template(naming.output_template, "INLINE_PROF_OUT",
+                                                host_name, process_id, naming.rank));
   }
   if (naming.rank) {
     return absolute(naming.directory + "/" + host_name + ".rank" + std::to_string(*naming.rank) +
@@ -243,7 +206,8 @@ std::string output_path(const OutputNaming& naming, const std::string& host_name
 
 std::string metrics_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
   constexpr const char* variable = "INLINE_PROF_METRICS";
-  std::string path = expand(naming.output_template, variable, host_name, process_id, naming.rank);
+  std::string path = sys::expand_output_template(naming.output_template, variable, host_name,
+                                                 process_id, naming.rank);
   bool is_of_rank = !naming.rank.has_value();
   for (const sys::OutputPart& part : sys::parse_output_template(naming.output_template, variable)) {
     is_of_rank = is_of_rank || part.kind == sys::OutputPart::Kind::kRank ||

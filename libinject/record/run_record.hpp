@@ -83,6 +83,8 @@ class IterationTimes {
     iterations_ = std::make_unique<std::uint32_t[]>(capacity);
     capacity_ = capacity;
   }
+  // Keeps the room. Called as restart().
+  void clear() { count_.store(0, std::memory_order_relaxed); }
   // Makes room for `more` times. Called as restart().
   void grow(std::size_t more) {
     const std::size_t count = size();

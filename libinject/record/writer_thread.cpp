@@ -97,6 +97,7 @@ void WriterThread::loop() {
         if (options_.on_alone) options_.on_alone();
         return;
       }
+      if (options_.look) options_.look();
     }
     if (since_checkpoint >= checkpoint) {
       since_checkpoint = 0;
@@ -166,18 +167,18 @@ void WriterThread::write_now(bool complete) {
   finished_.store(true, std::memory_order_release);
 }
 
-void WriterThread::write_checkpoint_now() {
-  write(false, false);
+std::string WriterThread::write_checkpoint_now() {
+  return write(false, false);
 }
 
-void WriterThread::write(bool complete, bool is_last) {
+std::string WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
   facts.complete = facts.complete || complete;
   std::string text;
   std::string metrics;
   {
     const std::lock_guard lock(run_.mutex);
-    if (!is_last && options_.ready && !options_.ready()) return;
+    if (!is_last && options_.ready && !options_.ready()) return "no events are known yet";
     text = prof_json(run_, facts);
     if (!options_.metrics_path.empty()) metrics = metrics_text(run_, facts, options_.run_name);
   }
@@ -186,7 +187,7 @@ void WriterThread::write(bool complete, bool is_last) {
   if (error.empty()) {
     complaint_made_ = false;
     if (is_last) say_what_was_written();
-    return;
+    return "";
   }
   // Reported once until a write succeeds, and at the end: a full disk stays full for many
   // checkpoints.
@@ -195,6 +196,7 @@ void WriterThread::write(bool complete, bool is_last) {
              is_last ? "the samples are lost" : "the file is tried again later");
   }
   complaint_made_ = true;
+  return error;
 }
 
 // One rank speaks for all, whose files make one report.

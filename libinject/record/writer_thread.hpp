@@ -29,6 +29,8 @@ class WriterThread {
     // Returns false while the record is incomplete, when no checkpoint may be written. Called with
     // the record's mutex held. Empty: always true.
     std::function<bool()> ready = {};
+    // Called ten times a second.
+    std::function<void()> look = {};
     // Called every second.
     std::function<void()> watch = {};
     // Called on this thread after wake_for_signal(), with the signal.
@@ -71,8 +73,13 @@ class WriterThread {
 
   // Writes on the caller's thread, at the end of the process.
   void write_now(bool complete);
-  void write_checkpoint_now();
+  // Returns an empty string, or why there is no file.
+  std::string write_checkpoint_now();
 
+  // Name of prof.json. On the writer's thread.
+  [[nodiscard]] const std::string& path() const {
+    return file_.path().empty() ? options_.path : file_.path();
+  }
   [[nodiscard]] bool is_running() const { return running_.load(); }
   [[nodiscard]] bool has_finished() const { return finished_.load(std::memory_order_acquire); }
 
@@ -81,7 +88,7 @@ class WriterThread {
   void loop();
   [[nodiscard]] bool sleep(long nanoseconds);
   void tell_signal();
-  void write(bool complete, bool is_last);
+  std::string write(bool complete, bool is_last);
   void say_what_was_written();
   void write_metrics(const std::string& text);
 

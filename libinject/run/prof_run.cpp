@@ -1,10 +1,11 @@
-// prof-run: starts a program under the injected library, lists its settings, and looks for what
-// would keep it from working.
+// prof-run: starts a program under the injected library, lists its settings, looks for what would
+// keep it from working, and reaches programs that run.
 //
 // Exit status: the program's own; 127 if it is not found, 126 if it cannot be started, 2 for a
-// wrong command line, 1 if the library is missing, the program cannot be simulated, or the doctor
-// has found a fault.
+// wrong command line, 1 if the library is missing, the program cannot be simulated, the doctor has
+// found a fault, or a process has not done what ctl asks.
 #include "base/command_line.hpp"
+#include "run/control.hpp"
 #include "run/doctor.hpp"
 #include "run/environment_table.hpp"
 #include "run/find_files.hpp"
@@ -47,6 +48,7 @@ constexpr const char* kExamples =
     "  prof-run --only 'blocks.2.attn*' -- ./train     measure these layers only\n"
     "  prof-run --sim -- ./train                       rehearse without a GPU\n"
     "  prof-run doctor -- ./train                      look for what would go wrong\n"
+    "  prof-run ctl 4711 pause                         measure nothing in process 4711\n"
     "  prof-run --help-env                             every environment variable";
 
 using cli::UsageError;
@@ -67,6 +69,7 @@ constexpr std::array kSettings{
     Setting{"--policy", "INLINE_PROF_POLICY"},
     Setting{"--seed", "INLINE_PROF_SEED"},
     Setting{"--watch", "INLINE_PROF_WATCH"},
+    Setting{"--on-change", "INLINE_PROF_ON_CHANGE"},
     Setting{"--mode", "INLINE_PROF_MODE"},
     Setting{"--iteration", "INLINE_PROF_ITERATION"},
     Setting{"--ranks", "INLINE_PROF_RANKS"},
@@ -332,7 +335,25 @@ void declare(cli::Command& app, bool is_doctor, Options& options) {
   }
 }
 
+int run_control(int argc, char** argv) {
+  std::vector<std::string> words;
+  int seconds = 10;
+  const cli::Program program{
+      .name = "prof-run ctl",
+      .description =
+          "prof-run ctl [OPTIONS] PID... REQUEST: asks the library in running processes. "
+          "REQUEST: pause, resume, characterise (take all samples again), write "
+          "(prof.json, now) or status."};
+  const auto status = cli::parse(program, argc, argv, [&](cli::Command& app) {
+    app.add_option("--timeout", seconds, "seconds to wait for an answer");
+    app.add_rest(words);
+  });
+  if (status) return *status;
+  return control(words, seconds) ? 0 : kFailed;
+}
+
 int main_of(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "ctl") == 0) return run_control(argc - 1, argv + 1);
   Options options;
   const bool is_doctor = argc > 1 && std::strcmp(argv[1], "doctor") == 0;
   const cli::Program program =

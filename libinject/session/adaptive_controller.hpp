@@ -17,7 +17,13 @@ class AdaptiveController {
   // `bias_ms`: what a pair measures beyond what is between its events.  The GPU spends it once for
   // each of the two.
   AdaptiveController(schedule::AdaptivePlan plan, double bias_ms)
-      : plan_(std::move(plan)), bias_ms_(bias_ms) {}
+      : first_plan_(std::move(plan)), plan_(first_plan_), bias_ms_(bias_ms) {}
+
+  // All classes are measured again.
+  void begin_anew() {
+    plan_ = first_plan_;
+    awaited_.clear();
+  }
 
   // The targets of `iteration`, an index into Course::targets each.  None before the first
   // iteration time is known, since the budget is a share of it.
@@ -42,6 +48,7 @@ class AdaptiveController {
   }
   void hear_of_samples(Session& session, std::int64_t iteration);
 
+  schedule::AdaptivePlan first_plan_;
   schedule::AdaptivePlan plan_;
   double bias_ms_ = 0;
   double iteration_ms_ = 0;

@@ -2,6 +2,7 @@
 
 #include "launch/launch_filter.hpp"
 #include "session/session.hpp"
+#include "session/trigger.hpp"
 #include "sys/large_stack.hpp"
 
 #include <algorithm>
@@ -272,6 +273,14 @@ bool Phases::may_find_another() const {
 
 bool Phases::has_left(std::int64_t iteration, bool was_void) {
   if (!are_followed() || session_.state() != RunState::kMeasuring) return false;
+  if (std::exchange(is_asked_to_begin_anew_, false)) {
+    sys::on_large_stack([&] { begin_anew(iteration); });
+    return true;
+  }
+  if (session_.watching.is_paused()) {
+    stop_comparing();
+    return false;
+  }
   // New kernels and streams may be those of lost sites, which are being searched for.
   if (launch::filter.has(launch::LaunchFilter::kSitesLost)) {
     stop_comparing();
@@ -367,6 +376,36 @@ void Phases::leave(std::int64_t last, std::string reason) {
   session_.discovery.begin_anew();
   labels::open_all_gates(true);
   launch::filter.add(launch::LaunchFilter::kCounting);
+}
+
+std::string Phases::ask_to_begin_anew() {
+  if (!are_followed())
+    return "this run measures what its first iterations launched: its mode, INLINE_PROF_PHASES=0 "
+           "or "
+           "a list of iterations says so";
+  if (trigger::is_paused() || session_.watching.is_paused()) return "it is paused";
+  if (session_.state() < RunState::kMeasuring) return "it has no samples yet";
+  is_asked_to_begin_anew_ = true;
+  return "";
+}
+
+// The warm-up meets the phases again, which then measure from the start.
+void Phases::begin_anew(std::int64_t iteration) {
+  leave(iteration - 1, "the user asked for it");
+  session_.watching.forget_characterisation();
+  for (Course& course : courses_) {
+    course.position = session_.settings.warmup;
+    course.is_settled = false;
+    if (course.adaptive) course.adaptive->begin_anew();
+  }
+  const std::lock_guard lock(session_.run.mutex);
+  for (timer::ContextTimer& timer : session_.contexts.timers())
+    timer.discard_after(-1);
+  for (record::EventRecord& event : session_.run.events) {
+    event.forget_samples_after(-1);
+    if (!event.has(record::Flag::kNotMeasurable)) event.reason.clear();
+  }
+  session_.run.iteration_times.clear();
 }
 
 bool Phases::is_known_iteration() {

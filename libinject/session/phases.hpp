@@ -76,6 +76,9 @@ class Phases {
   // An iteration starts, and the one before was `was_void`, no whole one: true if the phase was
   // left, and the warm-up begins with it.
   [[nodiscard]] bool has_left(std::int64_t iteration, bool was_void);
+  // The next measured iteration begins the characterisation anew: all phases lose their samples,
+  // and the warm-up begins with it.  Returns an empty string, or why that cannot be.
+  [[nodiscard]] std::string ask_to_begin_anew();
   // Ends the phase after iteration `last`.
   void leave(std::int64_t last, std::string reason);
 
@@ -128,6 +131,7 @@ class Phases {
   void end_stretch(std::int64_t last);
   void go_on_with(int phase);
   void measure_nothing();
+  void begin_anew(std::int64_t iteration);
 
   Session& session_;
   Course current_;
@@ -138,6 +142,7 @@ class Phases {
   double phase_began_s_ = 0;
   std::string reason_ = "the first iterations";
   Comparison comparison_;
+  bool is_asked_to_begin_anew_ = false;
   std::atomic<std::uint64_t> foreign_launches_{0};  // of kernels that the warm-up has not met
   std::atomic<int> renewals_{0};                    // how often the warm-up has begun again
   bool has_said_that_there_are_too_many_ = false;

@@ -11,6 +11,7 @@
 #include "session/termination.hpp"
 #include "session/trigger.hpp"
 #include "sys/config_error.hpp"
+#include "sys/config_output.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
@@ -124,6 +125,7 @@ bool Session::open() {
     warn("INLINE_PROF_WATCH: mode " + run.mode +
          " is not watched, fine_grained is: the run stops measuring when it has its samples");
   }
+  if (!config.on_change.empty()) change_command.emplace(config.on_change);
   names_asked_for_ = names_asked_for(request);
   if (!open_outputs()) return false;
   exits_when_done_.store(config.exit_when_done || early_exit_when_done.load());
@@ -159,6 +161,8 @@ bool Session::open_outputs() {
           record::metrics_path({.output_template = config.metrics_template, .rank = config.rank},
                                run.host_name, process_id_);
     }
+    control.open(sys::expand_output_template(config.control_template, "INLINE_PROF_CONTROL",
+                                             run.host_name, process_id_, config.rank));
   } catch (const sys::ConfigError& error) {
     sys::turn_off("configuration", error.what());
     return false;
@@ -215,6 +219,7 @@ void Session::make_writer(std::string path, std::string metrics_path) {
                      return now != RunState::kBeforeIterations && now != RunState::kDiscovering &&
                             now != RunState::kUnitTests;
                    },
+               .look = [this] { control.look(); },
                .watch = [this] { watch(); },
                .on_signal = [this](int signal) { finish_and_die(signal); },
                .on_alone =
@@ -266,7 +271,7 @@ void Session::watch() {
   machine.every_second();
   watching.every_second();
   if (state() != RunState::kMeasuring) return;
-  if (watching.is_on() && watching.waits_for_iteration()) return;
+  if (watching.is_paused() || (watching.is_on() && watching.waits_for_iteration())) return;
   const std::lock_guard lock(mutex);
   if (source.is_guessed()) phases.watch(iteration());
 }

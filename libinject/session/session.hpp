@@ -7,8 +7,10 @@
 #include "schedule/request.hpp"
 #include "schedule/settings.hpp"
 #include "session/arming.hpp"
+#include "session/change_command.hpp"
 #include "session/completeness.hpp"
 #include "session/contexts.hpp"
+#include "session/control.hpp"
 #include "session/discovery.hpp"
 #include "session/graph_measurement.hpp"
 #include "session/iteration_source.hpp"
@@ -121,6 +123,7 @@ class Session final : public hook::Observer {
   schedule::Settings settings;
   record::RunRecord run;
   std::unique_ptr<record::WriterThread> writer;
+  std::optional<ChangeCommand> change_command;
 
   // Guards what follows, unless a part says otherwise.  Held for look-ups and small insertions,
   // never during I/O.
@@ -143,6 +146,7 @@ class Session final : public hook::Observer {
   RunController controller{*this};
   Watching watching{*this};
   MachineWatch machine{*this};
+  Control control{*this};
   Progress progress{*this};
 
  private:

@@ -22,14 +22,6 @@ constinit std::atomic<bool> paused{false};
 constinit std::atomic<bool> resumed{false};
 constinit std::atomic<bool> polling_file{false};
 
-// Two atomic stores, so that a signal handler may call it.  After a pause every launch is examined
-// until the next iteration begins.
-void set_paused(bool wanted) noexcept {
-  if (paused.exchange(wanted) == wanted || !sys::is_on()) return;
-  if (!wanted) resumed.store(true);
-  sys::set_filter(wanted ? sys::kNoLaunch : sys::kEveryLaunch);
-}
-
 void on_signal(int) {
   const int error = errno;
   set_paused(!paused.load());
@@ -78,6 +70,14 @@ void start_listening(int signal) {
 }
 
 }  // namespace
+
+// Two atomic stores, so that a signal handler may call it.  After a pause every launch is examined
+// until the next iteration begins.
+void set_paused(bool wanted) noexcept {
+  if (paused.exchange(wanted) == wanted || !sys::is_on()) return;
+  if (!wanted) resumed.store(true);
+  sys::set_filter(wanted ? sys::kNoLaunch : sys::kEveryLaunch);
+}
 
 void install(const sys::Config& config) {
   if (config.trigger == sys::Trigger::kNone) return;

@@ -1,4 +1,5 @@
-// Measuring that begins and stops while the program runs: with a signal, or while a file exists.
+// Measuring that begins and stops while the program runs: with a signal, while a file exists, or as
+// prof-run ctl asks.
 #pragma once
 
 #include "sys/config.hpp"
@@ -9,6 +10,8 @@ namespace inline_prof::session::trigger {
 // signal itself, or the thread that watches the file cannot be started.
 void install(const sys::Config& config);
 
+// Pauses measuring, or goes on.
+void set_paused(bool wanted) noexcept;
 // True while measuring is paused.  Launches are not examined then.
 [[nodiscard]] bool is_paused() noexcept;
 

@@ -3,6 +3,7 @@
 #include "launch/launch_filter.hpp"
 #include "session/session.hpp"
 #include "session/trigger.hpp"
+#include "sys/thread_state.hpp"
 #include "watch/selection.hpp"
 
 #include <algorithm>
@@ -142,7 +143,7 @@ bool Watching::passes_over() noexcept {
 }
 
 void Watching::begin() {
-  if (!has_begun()) {
+  if (session_.run.watch == nullptr) {
     std::size_t devices = 0;
     for (const timer::ContextTimer& timer : session_.contexts.timers())
       if (timer.is_alive()) ++devices;
@@ -233,8 +234,7 @@ std::vector<std::size_t> Watching::start_iteration(std::int64_t iteration) {
     planned_.pop_front();
   std::vector<std::size_t> targets;
   if (!planned_.empty() && planned_.front().iteration == iteration) {
-    const bool is_affordable =
-        !budget_.is_exhausted() && !is_paused_.load(std::memory_order_relaxed);
+    const bool is_affordable = !budget_.is_exhausted() && !is_paused();
     if (is_affordable && planned_.front().is_timed) begin_timing_iteration(iteration);
     if (is_affordable) targets = std::move(planned_.front().targets);
     if (is_affordable && planned_.front().in_graph) {
@@ -403,7 +403,8 @@ void Watching::report(std::vector<record::FoundChange> found) {
     std::string text = sentence_of(found[largest]);
     if (group.changes.size() > 1)
       text.append(" (").append(watch::describe(group, detectors_.size())).append(")");
-    session_.warn(std::move(text));
+    session_.warn(text);
+    tell_command(found[largest], std::move(text));
   }
   const std::lock_guard lock(session_.run.mutex);
   auto& kept = session_.run.watch->changes;
@@ -411,6 +412,20 @@ void Watching::report(std::vector<record::FoundChange> found) {
     ++session_.run.watch->changes_found;
     if (kept.size() < record::WatchRecord::kMostChanges) kept.push_back(std::move(each));
   }
+}
+
+// At the end of the process a thread of the application's takes the last samples, and starts
+// nothing.
+void Watching::tell_command(const record::FoundChange& found, std::string text) {
+  if (!session_.change_command || !sys::this_thread.is_quiet) return;
+  const std::string error = session_.change_command->tell(
+      {.change = found,
+       .name = name_of(found),
+       .text = std::move(text),
+       .rank = session_.run.rank ? std::to_string(*session_.run.rank) : "",
+       .file = session_.writer->path()},
+      sys::monotonic_seconds());
+  if (!error.empty()) session_.warn_once("INLINE_PROF_ON_CHANGE: " + error);
 }
 
 void Watching::measure_pace() {

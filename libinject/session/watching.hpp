@@ -37,20 +37,26 @@ class Watching {
 
   // Without the mutex.
 
-  // The run has gone on; it stays true.
+  // The run has gone on; it stays true unless the characterisation begins anew.
   [[nodiscard]] bool has_begun() const noexcept { return has_begun_.load(); }
   // The present phase is watched.
   [[nodiscard]] bool is_on() const noexcept { return is_on_.load(std::memory_order_acquire); }
   // An iteration starts: true if nothing is to be done, and it has been counted.
   [[nodiscard]] bool passes_over() noexcept;
-  // Nothing is measured meanwhile.
+  // Nothing is measured meanwhile, and phases are not followed.
   void pause(bool wanted) noexcept { is_paused_.store(wanted, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_paused() const noexcept {
+    return is_paused_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] WatchBudget& budget() noexcept { return budget_; }
 
   // With the session's mutex held.
 
   // The present phase has all its samples.
   void begin();
+  void forget_characterisation() noexcept { has_begun_.store(false); }
+  // The next iteration is not passed over.
+  void look_now() noexcept { next_work_.store(0); }
   // The present phase has ended.
   void stop() noexcept;
   // Ends what is timed of the iteration that is over, which `was_void`, no whole one.
@@ -119,6 +125,7 @@ class Watching {
   void read_pairs();
   void take(timer::WatchedSamples& samples);
   void report(std::vector<record::FoundChange> found);
+  void tell_command(const record::FoundChange& found, std::string text);
   [[nodiscard]] bool is_reported(const watch::ChangeGroup& group);
   void measure_pace();
   void forgive();

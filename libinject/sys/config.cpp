@@ -54,6 +54,13 @@ constexpr std::array kVariables{
              "find what gets slower; 0: it stops"},
     Variable{"INLINE_PROF_FALSE_ALARMS", "1", "above 0 to 1000000",
              "changes a month that a watched run reports though there are none"},
+    Variable{"INLINE_PROF_ON_CHANGE", "(none)", "a shell command",
+             "what a watched run starts when something became slower or faster, once a minute at "
+             "most; variables CHANGE_... describe it"},
+    Variable{
+        "INLINE_PROF_CONTROL", "/tmp/inline_prof.%p.control",
+        "an absolute path; %h %p %r %q{VAR} are replaced",
+        "the file by which prof-run ctl reaches the process; it is looked at ten times a second"},
     Variable{"INLINE_PROF_SEED", "1", "0 to 18446744073709551615",
              "seed of the interleaved order; equal on all ranks"},
     Variable{"INLINE_PROF_MODE", "fine_grained", "fine_grained, one_shot, data, unit_test",
@@ -272,6 +279,14 @@ void read_trigger(Config& config) {
   }
 }
 
+// A relative path would depend on where the program is when it first uses the GPU.
+void read_control(Config& config) {
+  constexpr const char* name = "INLINE_PROF_CONTROL";
+  config.control_template = value_of(name).value_or(variable(name).default_value);
+  static_cast<void>(parse_output_template(config.control_template, name));
+  if (config.control_template.front() != '/') refuse(name, config.control_template);
+}
+
 // Launchers and schedulers that tell a process its rank.
 struct Launcher {
   const char* rank;
@@ -373,6 +388,7 @@ std::optional<Config> read_config() {
   static_cast<void>(parse_output_template(config.output_template, "INLINE_PROF_OUT"));
   config.metrics_template = value_of("INLINE_PROF_METRICS").value_or("");
   static_cast<void>(parse_output_template(config.metrics_template, "INLINE_PROF_METRICS"));
+  read_control(config);
   config.run_name = run_name();
   auto directory = value_of("INLINE_PROF_DIR");
   if (!directory) directory = value_of("PROFILING_DIR");
@@ -386,6 +402,7 @@ std::optional<Config> read_config() {
   config.watch_share = percentage("INLINE_PROF_WATCH", kMostWatchPercent, true).value_or(0) / 100;
   config.false_alarms_per_month =
       decimal("INLINE_PROF_FALSE_ALARMS", 0, 1'000'000, true).value_or(1);
+  config.on_change = value_of("INLINE_PROF_ON_CHANGE").value_or("");
   config.target_ci = decimal("INLINE_PROF_TARGET_CI", 0, 1, false);
   const auto seed = integer<std::uint64_t>("INLINE_PROF_SEED");
   config.seed = seed.value_or(config.seed);

@@ -42,7 +42,9 @@ struct Config {
   std::string schedule_path;  // empty: search the places of docs/configuration.md
   std::string output_template;
   std::string metrics_template;  // empty: no such file
-  std::string run_name;          // the job's name, for the metrics; empty: none
+  std::string control_template;
+  std::string on_change;  // a command; empty: none
+  std::string run_name;   // the job's name, for the metrics; empty: none
   std::string directory;
   bool directory_is_set = false;
   std::optional<std::int64_t> warmup;  // environment only; a schedule's own value comes second

@@ -3,6 +3,7 @@
 #include "sys/config_error.hpp"
 
 #include <cstddef>
+#include <cstdlib>
 
 namespace inline_prof::sys {
 
@@ -46,6 +47,43 @@ std::vector<OutputPart> parse_output_template(const std::string& pattern, const 
     }
   }
   return parts;
+}
+
+std::string expand_output_template(const std::string& pattern, const char* variable,
+                                   const std::string& host_name, int process_id,
+                                   std::optional<std::int64_t> rank) {
+  using Kind = OutputPart::Kind;
+  std::string path;
+  for (const OutputPart& part : parse_output_template(pattern, variable)) {
+    switch (part.kind) {
+      case Kind::kText:
+        path += part.text;
+        break;
+      case Kind::kHostName:
+        path += host_name;
+        break;
+      case Kind::kProcessId:
+        path += std::to_string(process_id);
+        break;
+      case Kind::kRank:
+        path += std::to_string(rank.value_or(0));
+        break;
+      case Kind::kVariable: {
+        const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
+        if (value == nullptr) {
+          refuse_output_template(pattern, variable, "the variable " + part.text + " is not set");
+        }
+        path += value;
+        break;
+      }
+    }
+  }
+  if (path.empty() || path.back() == '/') {
+    throw ConfigError(
+        std::string(variable) + "=" + pattern +
+        ": names a directory; a file is expected, INLINE_PROF_DIR sets the directory");
+  }
+  return path;
 }
 
 }  // namespace inline_prof::sys

@@ -155,6 +155,7 @@ INLINE_PROF_CALL(int, munmap, (void* at, std::size_t size), SYS_munmap, at, size
 // --- this process
 
 INLINE_PROF_CALL(pid_t, getpid, (), SYS_getpid)
+INLINE_PROF_CALL(uid_t, geteuid, (), SYS_geteuid)
 INLINE_PROF_CALL(int, kill, (pid_t process, int signal), SYS_kill, process, signal)
 
 INLINE_PROF_DEFINE(int, raise, (int signal)) {

@@ -122,14 +122,16 @@ TEST(AWatchedRun, IsRefusedBesideTheEndOfTheProgramAndLeftOutInOtherModes) {
   EXPECT_THAT(one_shot.output, HasSubstr("mode one_shot is not watched"));
 }
 
-// Found once, with the kernel and its iteration; the other kernels are as they were.  The clock
+// Found once, with the kernel and its iteration, and told to the user's command; the other kernels
+// are as they were.  The clock
 // runs 300 times as fast: a change is told after an hour, by blocks of half a minute.
 TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
   const ProfiledRun run(
       "host_phases",
       watched({"--marks", "a:8:200", "a:8:18000:pause=1000", "a:8:5000:one=64:pause=1000"},
               {"LD_PRELOAD=" INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD,
-               "CLOCK_SPEED=300"}));
+               "CLOCK_SPEED=300", "RANK=3", "INLINE_PROF_OUT=prof.json",
+               "INLINE_PROF_ON_CHANGE=env | grep CHANGE_ | sort >> changes"}));
   const json& profile = run.profile;
   ASSERT_EQ(profile["phases"].size(), 1U);
   std::vector<json> of_kernel;
@@ -149,6 +151,12 @@ TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
     if (warning.get<std::string>().find(" became ") != std::string::npos) ++lines;
   }
   EXPECT_EQ(lines, 1U) << profile["warnings"];
+  // The program has seen neither SIGCHLD nor a child.
+  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
+  const std::string told = run.place.text("changes");
+  EXPECT_THAT(told, HasSubstr("CHANGE_NAME=a_0_\nCHANGE_OF=event\nCHANGE_RANK=3\nCHANGE_RATIO=1."));
+  EXPECT_THAT(told, HasSubstr("CHANGE_FILE=" + (run.place.path() / "").string()));
+  EXPECT_EQ(lines_of(told).size(), 11U) << told;
 }
 
 // The iterations that events were last measured in agree, though nobody has talked.
@@ -182,8 +190,12 @@ TEST(AWatchedRun, MeasuresTheSameOnTwoRanks) {
 TEST_P(WatchedRun, FollowsPhases) {
   const ProfiledRun run(
       "host_phases",
-      watched(program({"--times=3", "train:40:1500:pause=1000", "eval:30:1500:pause=1000"})));
+      watched(program({"--times=3", "train:40:1500:pause=1000", "eval:30:1500:pause=1000"}),
+              {"INLINE_PROF_OVERHEAD=64"}));
   const json& profile = run.profile;
+  // The second one is met after the overhead was measured.
+  for (const json& event : profile["events"])
+    EXPECT_GE(event["measured_times_ms"].size(), 4U) << event["event_name"];
   ASSERT_EQ(profile["phases"].size(), 2U) << run.output;
   EXPECT_GE(profile["phases"][0]["stretches"].size(), 3U);
   EXPECT_GT(watched_samples(profile, 0), 10);

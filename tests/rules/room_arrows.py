@@ -67,7 +67,7 @@ ALLOWED = {
 
 # The tables and words that libinject/run may include: no machinery that would start inside the
 # launcher.
-RUN_MAY_INCLUDE = re.compile(r"^libinject/(libraries/\w*names?\.hpp|sys/config\w*\.hpp)$")
+RUN_MAY_INCLUDE = re.compile(r"^libinject/(libraries/\w*names?\.hpp|sys/(config\w*|control_file|process)\.hpp)$")
 
 # System and vendor headers that a room must do without, and why.
 FORBIDDEN_HEADERS = {

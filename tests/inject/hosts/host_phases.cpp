@@ -11,7 +11,7 @@
 //   random   an iteration launches kernels drawn from 200
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
 // `--marks` it begins with PROFILE_ITERATION.  The stages run N times one after the other.  Prints
-// "host ok", or with `--kill` ends by SIGKILL.
+// "host ok" if the program has no children, or with `--kill` ends by SIGKILL.
 #include "host.hpp"
 
 #include <csignal>
@@ -21,12 +21,15 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
 namespace {
 
 constexpr int kRandomKernels = 200;
+
+volatile std::sig_atomic_t child_signals = 0;
 
 struct Stage {
   std::string name;
@@ -153,6 +156,7 @@ int main(int argc, char** argv) {
       stages.push_back(stage_of(argument));
     }
   }
+  std::signal(SIGCHLD, [](int) { child_signals = child_signals + 1; });
   host::open_context();
   Program program;
   for (int i = 0; i < times; ++i) {
@@ -160,5 +164,7 @@ int main(int argc, char** argv) {
       program.run(stage, marks);
   }
   if (is_killed) std::raise(SIGKILL);
+  if (child_signals > 0) host::fail("SIGCHLD", child_signals);
+  if (waitpid(-1, nullptr, WNOHANG | __WALL) != -1) host::fail("a child", 1);
   return host::finish();
 }

@@ -234,6 +234,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadValues{"INLINE_PROF_BUDGET", "above 0% to 100%, or above 0 to 1", {"0", "2"}},
         BadValues{"INLINE_PROF_WATCH", "0% to 10%, or 0 to 0.1", {"11%", "0.2", "-1%", "yes"}},
         BadValues{"INLINE_PROF_FALSE_ALARMS", "above 0 to 1000000", {"0", "2000000"}},
+        BadValues{"INLINE_PROF_CONTROL",
+                  "an absolute path; %h %p %r %q{VAR} are replaced",
+                  {"here", "~/control"}},
         BadValues{"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
         BadValues{"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
         BadValues{"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
@@ -242,9 +245,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Each variable that has a range of its own stands in the table of bad values above.
 TEST_F(ReadConfig, ChecksEveryVariableThatIsNotFreeText) {
-  const std::set<std::string_view> free_text{"INLINE_PROF_SCHEDULE", "INLINE_PROF_DIR",
-                                             "INLINE_PROF_OUT", "INLINE_PROF_METRICS",
-                                             "PROFILING_DIR"};
+  const std::set<std::string_view> free_text{"INLINE_PROF_SCHEDULE",  "INLINE_PROF_DIR",
+                                             "INLINE_PROF_OUT",       "INLINE_PROF_METRICS",
+                                             "INLINE_PROF_ON_CHANGE", "PROFILING_DIR"};
   for (const Variable& variable : variables()) {
     if (free_text.contains(variable.name)) continue;
     test::Environment environment;
