@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -93,7 +92,8 @@ struct Sizes {
         index_bytes(static_cast<double>(in_sectors(4 * shape.bag))),
         bag_bytes(static_cast<double>(shape.bag) * row_bytes),
         // Whole vectors of 4 elements; what is left is not counted.
-        multiply_adds(batch * tables * static_cast<double>(shape.bag * 4 * (shape.dim / 4))) {}
+        multiply_adds(batch * tables *
+                      static_cast<double>(shape.bag * (shape.dim - shape.dim % 4))) {}
 
   // Returns the bytes that the L2 and the DRAM move, of which `reread` hit with this chance.
   // `read_in_l2`: of a sample beside its rows.
@@ -306,7 +306,10 @@ RowPrediction predict_backward_adagrad(const NamedRow& row) {
 RowPrediction predict_v2(const NamedRow& row) {
   const auto* const gpu = std::ranges::find(kGpus, row.text("gpu"), &LookupGpu::name);
   if (gpu == kGpus.end()) {
-    const auto names = std::views::transform(kGpus, &LookupGpu::name);
+    std::vector<std::string_view> names;
+    names.reserve(kGpus.size());
+    for (const LookupGpu& known : kGpus)
+      names.push_back(known.name);
     throw NoAnswer{"KeyError",
                    fmt::format("gpu {}: known are {}", row.text("gpu"), fmt::join(names, ", "))};
   }

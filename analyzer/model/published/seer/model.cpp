@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <memory>
-#include <ranges>
 #include <stdexcept>
 
 namespace inline_prof::model {
@@ -163,7 +162,10 @@ class SeerTable {
   [[nodiscard]] RowPrediction predict_operator(const NamedRow& row) const {
     const seer::OperatorEntry* entry = seer::find_operator(row.text("op"));
     if (entry == nullptr) {
-      const auto names = std::views::transform(seer::kOperators, &seer::OperatorEntry::name);
+      std::vector<std::string_view> names;
+      names.reserve(seer::kOperators.size());
+      for (const seer::OperatorEntry& known : seer::kOperators)
+        names.push_back(known.name);
       throw read::InputError(fmt::format("{}: unknown op {}: expected one of {}", input_name_,
                                          row.text("op"), fmt::join(names, ", ")));
     }

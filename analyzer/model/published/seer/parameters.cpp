@@ -138,7 +138,8 @@ void read_trees(const Table& table, Parameters& parameters) {
       lines.numbers.push_back(each);
     lines.rows.push_back(row);
   }
-  for (const auto& [name, lines] : trees) {
+  for (const auto& [name, own] : trees) {
+    const Lines& lines = own;  // clang 14 captures no name of a binding
     parameters.trees[name] = tree_from_numbers(
         lines.numbers, name,
         [&](std::size_t i, const std::string& what) { table.fail(lines.rows[i], what); });

@@ -115,6 +115,7 @@ class Fitter {
       return;
     }
     std::vector<LinearSample> samples;
+    samples.reserve(rows.size());
     for (const auto& row : rows)
       samples.push_back({seer::linear_terms(name, row.layer), row.value});
     fit_coefficients(name, name.ends_with("_pre") ? "pre" : "poly", samples);
