@@ -270,10 +270,16 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
                     grouped(missing->left_out), grouped(missing->left_out + missing->events)));
   }
   if (is_cut_short && missing->without > 0) {
-    steps.push_back(
-        fmt::format("{} of {} rows have no sample: run {} steps, or use --repeat 2 ({}).",
-                    grouped(missing->without), grouped(missing->events),
-                    grouped(missing->steps(missing->repeat)), grouped(missing->steps(2))));
+    // By the default policy one of each comes first.
+    const bool takes_turns = analysis.runs.front().profile.profiler.policy == "interleaved";
+    const std::string how =
+        takes_turns
+            ? fmt::format("run {} steps for one of each; for intervals {}",
+                          grouped(missing->steps(1)), steps_for_intervals(*missing))
+            : fmt::format("run {} steps, or use --repeat 2 ({})",
+                          grouped(missing->steps(missing->repeat)), grouped(missing->steps(2)));
+    steps.push_back(fmt::format("{} of {} rows have no sample: {}.", grouped(missing->without),
+                                grouped(missing->events), how));
   }
   if (!causes.empty()) {
     if (const std::string remedy = describe_remedy(causes, *analysis.iteration.us); !remedy.empty())

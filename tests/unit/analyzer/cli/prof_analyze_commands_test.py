@@ -200,7 +200,10 @@ class Summary(Commands):
         file = self.write("short.json", document)
         words, _ = self.summary(file)
         self.assertIn("what NOT COMPLETE. An iteration takes", words)
-        self.assertIn("next 1 of 2 rows have no sample: run 110 steps, or use --repeat 2 (14).", words)
+        self.assertIn("next 1 of 2 rows have no sample: run 12 steps for one of each; for intervals run 22 steps.", words)
+        in_order = dict(document, profiler=dict(document["profiler"], policy="in_order"))
+        self.assertIn("next 1 of 2 rows have no sample: run 110 steps, or use --repeat 2 (14).",
+                      self.summary(self.write("in_order.json", in_order))[0])
         self.assertIn("ended normally before all samples: 20 of 100",
                       " ".join(run(file, "--verbose").stdout.split()))
         # An event that was not asked for lacks nothing.
