@@ -77,7 +77,8 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     if (found) return set_prediction(row, *found, *input.machine);
   }
   if (input.op == nullptr || is_named_only) {
-    row.reason = "operation not known" + (is_named_only ? ": " + input.op->source : "") +
+    const bool has_source = is_named_only && !input.op->source.empty();
+    row.reason = "operation not known" + (has_source ? ": " + input.op->source : "") +
                  known_of_kernel(row, input);
     return;
   }

@@ -177,6 +177,9 @@ class Call {
     const std::size_t colons = whole.rfind("::");
     return colons == std::string_view::npos ? whole : whole.substr(colons + 2);
   }
+  [[nodiscard]] bool is_of(std::string_view space) const {
+    return std::string_view(call_.name).starts_with(space);
+  }
   [[nodiscard]] std::size_t arguments() const { return call_.arguments.size(); }
   [[nodiscard]] std::int64_t grid_depth() const { return grid_depth_; }
   [[nodiscard]] const std::vector<const Argument*>& tensors() const { return tensors_; }
@@ -234,6 +237,20 @@ Op dropout(const Call& call) {
   return memory("elementwise", all, all + count, count, count);
 }
 
+// Whether neighbours in the result lie far apart in what is read, so that each number of a warp
+// comes with a sector of its own.
+bool is_transposed_in(const Argument& from, const Argument& to) {
+  constexpr std::int64_t warp = 32, sector_bytes = 32;
+  if (from.strides.size() != 1 || to.strides.size() != 1 || to.sizes.size() != 1 ||
+      from.strides[0].size() != to.sizes[0].size() || to.strides[0].size() != to.sizes[0].size())
+    return false;
+  for (std::size_t i = 0; i < to.sizes[0].size(); ++i) {
+    if (to.strides[0][i] == 1 && to.sizes[0][i] >= warp)
+      return from.strides[0][i] * element_bytes(from) >= sector_bytes;
+  }
+  return false;
+}
+
 // Writes the first tensor, or list of them.
 Op copy(const Call& call) {
   const Argument* const to = call.tensor(0);
@@ -241,7 +258,8 @@ Op copy(const Call& call) {
   if (to == nullptr || from == nullptr) return {};
   const std::int64_t written =
       to->type == "TensorList" ? call.bytes_of(*to) : elements(*to) * element_bytes(*to);
-  return memory("copy", call.bytes_of(*from), written, 0, elements(*to));
+  return memory(is_transposed_in(*from, *to) ? "transpose" : "copy", call.bytes_of(*from), written,
+                0, elements(*to));
 }
 
 Op concatenation(const Call& call) {
@@ -487,7 +505,7 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
   if (left.size() < 2 || right.size() < 2 || type_a == nullptr || type_b == nullptr ||
       type_a->name.empty() || type_b->name.empty())
     return {};
-  if (call.launches({"splitKreduce", "splitK_reduce"})) {
+  if (call.launches({"splitKreduce", "splitK_reduce", "epilogue::impl::globalKernel"})) {
     const std::int64_t out = times(left[left.size() - 2], right.back()) * 4;
     return memory("reduction", 2 * out, out / 4 * type_bytes(*type_a));
   }
@@ -522,8 +540,11 @@ Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, b
   const TypeWord* const type = type_of(query->type);
   if (q.size() != 4 || k.size() != 4 || type == nullptr || type->name.empty()) return {};
   const bool is_backward = before > 0;
-  if (is_backward && call.launches({"dot_do_o"})) return memory("reduction", 2 * bytes(*query), 0);
-  if (is_backward && call.launches({"convert_dq"}))
+  if (call.launches({"splitkv_combine", "FwdCombine"}))
+    return memory("reduction", 2 * bytes(*query), bytes(*query));
+  if (is_backward && call.launches({"dot_do_o", "BwdPreprocess"}))
+    return memory("reduction", 2 * bytes(*query), 0);
+  if (is_backward && call.launches({"convert_dq", "ConvertdQ"}))
     return memory("cast", 2 * bytes(*query), bytes(*query));
   Op op;
   op.kind = op_kind_name(OpKind::kAttention);
@@ -554,6 +575,7 @@ bool is_causal(const Call& call) {
   }};
   const std::string_view name = call.name();
   std::size_t at = 4;
+  if (call.is_of("flash_attn")) return is_true(call.value(name.ends_with("backward") ? 11 : 5));
   if (name == "_cudnn_attention_forward") at = 10;
   // PyTorch 2.5 put the mask and the sums of the exponentials before dropout.
   if (name == "_scaled_dot_product_cudnn_attention") at = call.arguments() > 7 ? 6 : 4;
@@ -618,6 +640,11 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   }
   if (call.launches({"nhwcToNchw", "nhwcAddPaddingToNchw"}))
     return memory("copy", out, out, 0, out / size);
+  // Kernels that prepare a convolution, or end a part of it, have no sizes of their own on record.
+  if (call.launches({"winogradForward", "winogradWgrad", "generateWinograd", "im2col",
+                     "reduce_wgrad", "scalePackedTensor", "ffsetsKernel", "precompute", "fft2d",
+                     "flip_filter", "kernel_offset"}))
+    return {};
   if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / size);
   if (call.launches({"reduce_kernel"})) return memory("reduction", out, w[0] * size, out / size);
   Op op;
@@ -861,9 +888,11 @@ const std::unordered_map<std::string, Rule>& rules_by_name() {
 }
 
 Rule rule_of(std::string_view name) {
+  if (name.starts_with("triton_tem_")) return nullptr;  // a product or attention, by a template
   if (name.starts_with("triton_")) return fused;
   if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) {
-    static constexpr std::array<std::string_view, 4> spaces{"aten", "fsdp", "_C", "_C_cache_ops"};
+    static constexpr std::array<std::string_view, 5> spaces{"aten", "fsdp", "_C", "_C_cache_ops",
+                                                            "flash_attn"};
     if (std::find(spaces.begin(), spaces.end(), name.substr(0, colons)) == spaces.end())
       return nullptr;
     name.remove_prefix(colons + 2);

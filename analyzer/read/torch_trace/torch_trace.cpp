@@ -8,6 +8,7 @@
 #include "read/torch_trace/trace_events.hpp"
 
 #include <inline_prof/op_kind.hpp>
+#include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -31,6 +32,7 @@ struct Step {
   double host_end_us = 0;
   double start_us = std::numeric_limits<double>::infinity();  // of its first work on the GPU
   double end_us = 0;
+  double others_end_us = 0;  // of works of no step that were begun before its first one
   std::vector<std::size_t> works;
 };
 
@@ -51,24 +53,35 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
             [](const Step& a, const Step& b) { return a.host_start_us < b.host_start_us; });
   const bool is_one = steps.empty();
   if (is_one) steps.emplace_back();
+  std::vector<std::size_t> others;
   for (std::size_t i = 0; i < trace.works.size(); ++i) {
     const GpuWork& work = trace.works[i];
     Step* own = &steps.front();
     if (!is_one) {
       const double launched_us = places.of_work[i].launched_us;
-      if (launched_us < 0) continue;
       const auto behind =
           std::upper_bound(steps.begin(), steps.end(), launched_us,
                            [](double us, const Step& step) { return us < step.host_start_us; });
-      if (behind == steps.begin()) continue;
+      // Launched before, or between the ranges that were recorded; or no one knows when.
+      if (launched_us < 0 || behind == steps.begin() ||
+          launched_us > std::prev(behind)->host_end_us) {
+        others.push_back(i);
+        continue;
+      }
       own = &*std::prev(behind);
-      if (launched_us > own->host_end_us) continue;  // between the ranges that were recorded
     }
     own->works.push_back(i);
     own->start_us = std::min(own->start_us, work.start_us);
     own->end_us = std::max(own->end_us, work.start_us + work.duration_us);
   }
   std::erase_if(steps, [](const Step& step) { return step.works.empty(); });
+  for (Step& step : steps) {
+    for (const std::size_t i : others) {
+      const GpuWork& work = trace.works[i];
+      if (work.start_us < step.start_us)
+        step.others_end_us = std::max(step.others_end_us, work.start_us + work.duration_us);
+    }
+  }
   return steps;
 }
 
@@ -76,13 +89,15 @@ bool is_followed(const std::vector<Step>& steps, std::size_t i) {
   return i + 1 < steps.size() && steps[i + 1].number == steps[i].number + 1;
 }
 
-// A step begins with its first work.  One that stands alone begins with the host's part of it: the
-// time before its first launch would be in no step.
+// A step begins with its first work.  One that stands alone begins with the host's part of it,
+// since the time before its first launch would be in no step, or when the GPU is done with what was
+// before.
 double origin_us(const std::vector<Step>& steps, std::size_t i) {
   const Step& step = steps[i];
   const bool stands_alone = !is_followed(steps, i) && (i == 0 || !is_followed(steps, i - 1));
-  return stands_alone && step.host_end_us > 0 ? std::min(step.start_us, step.host_start_us)
-                                              : step.start_us;
+  return stands_alone && step.host_end_us > 0
+             ? std::min(step.start_us, std::max(step.host_start_us, step.others_end_us))
+             : step.start_us;
 }
 
 // A step ends where the next one begins.  The last one of a range ends with its own work, or when
@@ -173,6 +188,16 @@ class Stretches {
  private:
   std::vector<std::pair<double, double>> all_;
 };
+
+// Whether two launches compute so different sizes that one prediction cannot hold for both.
+bool is_another_size(const std::array<std::int64_t, 3>& a, const std::array<std::int64_t, 3>& b) {
+  constexpr double most = 1.25;  // steps of one recommender differ by up to a tenth
+  double ratio = 1;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ratio *= static_cast<double>(std::max<std::int64_t>(1, a[i])) /
+             static_cast<double>(std::max<std::int64_t>(1, b[i]));
+  return ratio > most || ratio * most < 1;
+}
 
 class Reader {
  public:
@@ -287,6 +312,9 @@ class Reader {
       if (is_new) profile_.events.push_back(new_event(index, occurrence, place));
       event_of_work_[index] = it->second;
       Event& event = profile_.events[it->second];
+      if (!is_new && work.kind == WorkKind::kKernel && !event.has_flag(format::kFlagOtherGrids) &&
+          is_another_size(launch_shape(work.args).grid, event.launch.grid))
+        event.flags.emplace_back(format::kFlagOtherGrids);
       event.measured_ms.push_back(work.duration_us * 1e-3);
       add_neighbours(it->second, work);
       event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
@@ -334,7 +362,7 @@ class Reader {
         if (op && op->kind == op_kind_name(OpKind::kCollective)) return op;
       }
     }
-    if (call == nullptr) return std::nullopt;
+    if (call == nullptr) return Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
     const OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
     auto joint = experts_.operation(place.operation, known, name, launch);
     if (!joint) joint = sparse_operation(known, name);

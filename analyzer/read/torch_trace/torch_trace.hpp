@@ -42,8 +42,7 @@ struct TracedWorks {
 // Returns the places of the works that read() makes events of.  Throws InputError.
 [[nodiscard]] TracedWorks find_works(std::string text, const std::string& label);
 
-inline constexpr std::array<std::string_view, 4> kFileNames{"*.pt.trace.json", "*.pt.trace.json.gz",
-                                                            "*trace*.json", "*trace*.json.gz"};
+inline constexpr std::array<std::string_view, 2> kFileNames{"*trace*.json", "*.json.gz"};
 inline constexpr ProfileFormat kFormat{
     .file_names = kFileNames, .recognises = recognises, .read = read};
 

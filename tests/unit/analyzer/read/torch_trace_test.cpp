@@ -156,6 +156,25 @@ TEST(TorchTrace, TwoRangesOfStepsAreTakenTogetherAndSaid) {
             "the trace holds 2 ranges of steps, from 6 to 107; all are taken together");
 }
 
+TEST(TorchTrace, AStepAloneBeginsWhenTheGpuIsDoneWithWhatWasBefore) {
+  std::vector<std::string> events = steps({6});  // from 0 to 900, its first kernel at 100
+  const double whole_ms = read_trace_text(trace_of(events)).iter_time_ms.at(0);
+  events.push_back(kernel("of another step", 20, 60, 999));
+  EXPECT_DOUBLE_EQ(read_trace_text(trace_of(events)).iter_time_ms.at(0), whole_ms - 0.080);
+}
+
+TEST(TorchTrace, StepsOfOtherSizesHaveNoOnePrediction) {
+  const auto is_flagged = [](const std::string& grid) {
+    std::vector<std::string> events = steps({1, 2});
+    std::string& second = events.at(7);  // the first kernel of the second step
+    second.replace(second.find("[4, 2, 1]"), 9, grid);
+    return !read_trace_text(trace_of(events)).events[0].flags.empty();
+  };
+  EXPECT_TRUE(is_flagged("[4, 3, 1]"));
+  EXPECT_TRUE(is_flagged("[4, 1, 1]"));
+  EXPECT_FALSE(is_flagged("[9, 1, 1]")) << "an eighth more";
+}
+
 TEST(TorchTrace, KernelsOfFewStepsAreLeftOutAndCounted) {
   auto events = steps({1, 2, 3, 4});
   events.push_back(launch(1030, 99));
@@ -322,6 +341,22 @@ INSTANTIATE_TEST_SUITE_P(
             R"("Input Dims": [[4, 8], [4, 8], []], "Input type": ["float", "c10::Half", "Scalar"])",
             "elementwise_kernel<128, 4>",
             "memory class=copy elements=32 read_bytes=64 write_bytes=128"},
+        OperatorCase{
+            "transposing_copy", "aten::copy_",
+            R"("Input Dims": [[64, 40], [64, 40], []], "Input type": ["float", "float", "Scalar"], "Input Strides": [[40, 1], [1, 64], []])",
+            "elementwise_kernel<128, 4>",
+            "memory class=transpose elements=2560 read_bytes=10240 write_bytes=10240"},
+        OperatorCase{
+            "flash_attention_of_its_package", "flash_attn::_flash_attn_forward",
+            R"("Input Dims": [[2, 64, 8, 16], [2, 64, 4, 16], [2, 64, 4, 16], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "0.", "0.25", "True"])",
+            "void flash_fwd_kernel<Flash_fwd_kernel_traits<16>>",
+            "attention batch=2 causal=true head_dim=16 heads=8 kv_heads=4 kv_len=64 pass=forward "
+            "q_len=64 type=f16"},
+        OperatorCase{
+            "sum_of_attentions_parts", "flash_attn::_flash_attn_forward",
+            R"("Input Dims": [[2, 1, 8, 16], [2, 64, 4, 16]], "Input type": ["c10::Half", "c10::Half"])",
+            "void flash_fwd_splitkv_combine_kernel<x>",
+            "memory class=reduction read_bytes=1024 write_bytes=512"},
         OperatorCase{
             "cat", "aten::cat",
             R"("Input Dims": [[[4, 8], [4, 2]], []], "Input type": ["TensorList", "Scalar"])",
