@@ -62,6 +62,15 @@ int operands_of(std::string_view name) {
   return numbers.empty() ? 0 : static_cast<int>(numbers.front());
 }
 
+// An optimizer reads its lists, and writes all but the gradients; 0 for other lists.
+int operands_of_lists(std::string_view arguments) {
+  constexpr std::string_view lists = "TensorListMetadata<";
+  const std::size_t at = arguments.find(lists);
+  if (at == std::string_view::npos || arguments.find("Adam") == std::string_view::npos) return 0;
+  const auto numbers = numbers_at(arguments.substr(at + lists.size()));
+  return numbers.empty() ? 0 : static_cast<int>(2 * numbers.front() - 1);
+}
+
 // A file may say any number: what is larger than a GPU has counts as this, so that products of them
 // have room.
 std::int64_t product(const std::array<std::int64_t, 3>& sides, std::int64_t most) {
@@ -83,6 +92,8 @@ std::pair<std::int64_t, std::int64_t> elements_of_a_block(BlockElements block,
       return {4 * threads, std::max<std::int64_t>(8, numbers.empty() ? 8 : numbers[0]) * threads};
     case BlockElements::kFour:
       return {4 * threads, 4 * threads};
+    case BlockElements::kChunk:  // more than half of all chunks are whole in parameters of layers
+      return {40'000, 65'536};
     case BlockElements::kOne:  // at least one in each block
       return {1, threads};
     case BlockElements::kUnknown:
@@ -103,7 +114,8 @@ std::optional<KnownByName> known_by_name(std::string_view name, const read::Laun
   if (const std::string_view functor = functor_of(arguments);
       !functor.empty() && family->block != BlockElements::kUnknown)
     known.operation.append(" ").append(functor);
-  known.operands = operands_of(arguments);
+  known.operands = family->block == BlockElements::kChunk ? operands_of_lists(arguments)
+                                                          : operands_of(arguments);
   known.element_bytes = read::torch_trace::element_bytes_of_kernel(arguments);
   if (known.element_bytes == 0 && family->block == BlockElements::kVectors && !numbers.empty() &&
       numbers[0] > 0) {
@@ -114,7 +126,8 @@ std::optional<KnownByName> known_by_name(std::string_view name, const read::Laun
   const auto [least, most] = elements_of_a_block(
       is_older && family->block == BlockElements::kVectors ? BlockElements::kFour : family->block,
       numbers, product(launch.block, kMostOfABlock));
-  if (most > 0 && launch.grid[0] > 0) {
+  const bool is_of_other_lists = family->block == BlockElements::kChunk && known.operands == 0;
+  if (most > 0 && launch.grid[0] > 0 && !is_of_other_lists) {
     known.least_elements = (blocks - 1) * least + 1;
     known.most_elements = blocks * most;
   }

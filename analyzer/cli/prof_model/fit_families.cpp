@@ -61,7 +61,7 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
       if (delay_us > kMostDelay * *row.corrected_us) continue;
       const double blocks = join::blocks_of(event);
       const auto base = predictor.predict(*event.op, machine, {"", 0}).prediction;
-      const auto work = model::family_work(*family, *event.op, machine, blocks, base);
+      const auto work = model::family_work(row.kernel_name.str(), *event.op, machine, blocks, base);
       if (!work) continue;
       Launches& equal =
           launches[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];

@@ -20,8 +20,8 @@ namespace inline_prof::model {
 struct FamilyParameters {
   double launch_us = 2.0;  // before the first byte, and behind the last one
   double share = 0.8;      // of the memory's bandwidth, of the peak, or of the product's speed
-  double elements_per_clock = 1.3;  // of each multiprocessor; movement only
-  double sigma = 0.3;               // standard deviation of ln(measured / predicted)
+  double elements_per_clock = 1.3;  // of each multiprocessor; movement and unaligned products
+  double sigma = 0.3;               // standard deviation of ln(measured / predicted), of long ones
   std::int64_t rows = 0;            // that were fitted; 0: carried over
 };
 
@@ -29,9 +29,9 @@ struct FamilyParameters {
 struct FamilyWork {
   FamilyForm form = FamilyForm::kNone;
   double bytes = 0;
-  double elements = 0;    // times the passes over them
+  double elements = 0;    // times the passes over them; kProduct: 16-bit numbers that tiles load
   double peak_us = 0;     // kTiles: the padded work at the peak of the whole GPU
-  double blocks = 0;      // of the grid; 0: not known
+  double blocks = 0;      // of the grid, where few leave multiprocessors idle; 0: not known
   double base_us = 0;     // kProduct: what the product's model says
   double cold_bytes = 0;  // kProduct: operands and result, if they would fit into L2
 };
@@ -40,14 +40,18 @@ struct FamilyWork {
 // elements: four of single precision are the 16 bytes that eight of 16 bits are.
 [[nodiscard]] std::string_view family_of_parameters(const KernelFamily& family, const read::Op& op);
 
-// Empty where the operation does not tell what the family's form needs.  `base` is the prediction
-// of the operation's own model, if there is one.
-[[nodiscard]] std::optional<FamilyWork> family_work(const KernelFamily& family, const read::Op& op,
+// Empty where the kernel has no family, or the operation does not tell what the family's form
+// needs.  `base` is the prediction of the operation's own model, if there is one.
+[[nodiscard]] std::optional<FamilyWork> family_work(std::string_view kernel_name,
+                                                    const read::Op& op,
                                                     const read::Machine& machine, double blocks,
                                                     const std::optional<Prediction>& base);
 
 [[nodiscard]] double family_time_us(const FamilyWork& work, const FamilyParameters& parameters,
                                     const read::Machine& machine);
+
+// Returns ln(upper end / time) of the 90 % interval of a kernel that takes `time_us`.
+[[nodiscard]] double family_half_width(const FamilyParameters& parameters, double time_us);
 
 class Families {
  public:
@@ -68,7 +72,6 @@ class Families {
  private:
   std::map<std::string, FamilyParameters, std::less<>> parameters_;
   std::string trained_machine_;
-  double transfer_sigma_ = 0;
 };
 
 // A measured row for the fit.

@@ -22,6 +22,7 @@ enum class BlockElements : std::uint8_t {
   kThreadsTimesWork,  // PyTorch's elementwise_kernel<threads, work per thread, ...>
   kVectors,           // vectorized_elementwise_kernel<n, ...>: n numbers make 16 bytes
   kFour,              // four for each thread
+  kChunk,             // one chunk of a tensor in a list: 65,536, but for a tensor's last one
   kOne,               // at most one for each thread and turn
 };
 

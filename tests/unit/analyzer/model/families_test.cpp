@@ -107,6 +107,11 @@ TEST(FamilyTimes, FollowTheirForm) {
                                   parameters, gpu),
                    2 + 14 + 1);
   EXPECT_DOUBLE_EQ(
+      family_time_us({.form = FamilyForm::kProduct, .elements = 1e6, .blocks = 50, .base_us = 7},
+                     parameters, gpu),
+      2 + 20)
+      << "tiles that load more than the product's own time, on half of the multiprocessors";
+  EXPECT_DOUBLE_EQ(
       family_time_us({.form = FamilyForm::kTiles, .peak_us = 3, .blocks = 50}, parameters, gpu),
       2 + 12)
       << "half of the multiprocessors are idle";
@@ -123,12 +128,12 @@ TEST(FamilyWork, CountsWhatTheKernelComputesBesideTheOperation) {
                   {"r", std::int64_t{1}},
                   {"s", std::int64_t{1}},
                   {"type", std::string("bf16")}}};
-  const KernelFamily& convolution = *kernel_family("fprop");
+  const std::string_view convolution = "fprop";
   const double padded = family_work(convolution, image, family_gpu(), 1, {})->peak_us;
   image.attributes[1].second = std::int64_t{8};
   EXPECT_DOUBLE_EQ(family_work(convolution, image, family_gpu(), 1, {})->peak_us, padded)
       << "three channels cost as much as eight";
-  EXPECT_FALSE(family_work(*kernel_family("nvjet_"), image, family_gpu(), 1, {})) << "no product";
+  EXPECT_FALSE(family_work("nvjet_", image, family_gpu(), 1, {})) << "no product";
 }
 
 read::Op product(std::int64_t n, const char* type) {
@@ -140,6 +145,22 @@ read::Op product(std::int64_t n, const char* type) {
            {"a_type", std::string(type)},
            {"b_type", std::string(type)},
            {"c_type", std::string(type)}}};
+}
+
+TEST(FamilyWork, OfUnalignedProductsIsWhatTilesLoad) {
+  Prediction base;
+  base.time = microseconds(1);
+  const auto elements = [&](const char* kernel, const char* type) {
+    return family_work(kernel, product(100, type), family_gpu(), 4, base)->elements;
+  };
+  // m = 100, n = 100, k = 64: tiles of 128 columns and 64 rows load all of A once and all of B
+  // twice.
+  EXPECT_EQ(elements("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x64_nn_align1", "bf16"),
+            6400 + 2 * 6400 + 10000);
+  EXPECT_EQ(elements("cutlass_80_tensorop_s1688gemm_128x128_32x3_nn_align1", "f32"),
+            2 * (2 * 6400 + 10000))
+      << "in 16-bit numbers";
+  EXPECT_EQ(elements("cutlass_80_tensorop_s1688gemm_128x128_32x3_nn_align4", "f32"), 0);
 }
 
 TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
@@ -227,7 +248,7 @@ std::vector<Measured> measured_in(const std::string& trace, const read::Machine&
     for (const std::int64_t side : event.launch.grid)
       blocks *= static_cast<double>(side);
     const auto base = predictor.predict(*event.op, gpu, {"", 0}).prediction;
-    const auto work = family_work(*family, *event.op, gpu, blocks, base);
+    const auto work = family_work(event.name, *event.op, gpu, blocks, base);
     if (!work) continue;
     Measured& row = rows[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
     row.family = family_of_parameters(*family, *event.op);
@@ -252,6 +273,7 @@ TEST(Families, PredictATraceFromOthers) {
   std::map<std::string, std::vector<Measured>> traces;
   for (const std::string& name : names)
     traces[name] = measured_in(name, gpu);
+  double inside_of_all = 0;
   for (const std::string& left_out : names) {
     std::vector<FamilyRow> rows;
     for (const auto& [name, own] : traces) {
@@ -270,7 +292,7 @@ TEST(Families, PredictATraceFromOthers) {
       measured_us += row.calls * row.us;
       predicted_us += row.calls * us;
       error_us += row.calls * std::abs(us - row.us);
-      if (std::abs(std::log(us / row.us)) <= 1.645 * parameters.sigma)
+      if (std::abs(std::log(us / row.us)) <= family_half_width(parameters, us))
         inside_us += row.calls * row.us;
     }
     fmt::print("{}: predicted / measured {:.2f}, error {:.0f} %, inside {:.0f} %\n", left_out,
@@ -278,8 +300,11 @@ TEST(Families, PredictATraceFromOthers) {
                100 * inside_us / measured_us);
     EXPECT_NEAR(predicted_us / measured_us, 1, 0.08) << left_out;
     EXPECT_LE(error_us / measured_us, 0.12) << left_out;
-    EXPECT_GE(inside_us / measured_us, 0.85) << left_out;
+    EXPECT_GE(inside_us / measured_us, 0.7) << left_out;
+    inside_of_all += inside_us / measured_us / static_cast<double>(names.size());
   }
+  EXPECT_GE(inside_of_all, 0.85);
+  EXPECT_LE(inside_of_all, 0.97) << "wider intervals than needed";
 }
 
 // A trace of each other GPU as the families of the H100 and the tables of products predict it:
@@ -311,7 +336,7 @@ TEST(Families, PredictATraceOfAGpuThatHasNone) {
                  100 * sum.error_us / sum.measured_us);
     }
     EXPECT_NEAR(all.predicted_us / all.measured_us, 1, 0.2) << trace;
-    EXPECT_LE(all.error_us / all.measured_us, 0.28) << trace;
+    EXPECT_LE(all.error_us / all.measured_us, 0.22) << trace;
   }
 }
 
