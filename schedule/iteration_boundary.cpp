@@ -1,7 +1,6 @@
 #include "schedule/iteration_boundary.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include "schedule/recurrence.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace inline_prof::schedule {

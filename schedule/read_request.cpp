@@ -5,7 +5,6 @@
 #include "schedule/text_formats.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>

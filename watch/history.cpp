@@ -3,7 +3,6 @@
 #include "watch/power.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

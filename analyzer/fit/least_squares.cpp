@@ -36,7 +36,6 @@ double robust_cost(const LeastSquaresProblem& problem, const VectorXd& theta, co
 struct NormalEquations {
   MatrixXd hessian;  // J' W J + prior
   VectorXd gradient;
-  MatrixXd data_hessian;
 };
 
 NormalEquations linearise(const LeastSquaresProblem& problem, const VectorXd& theta,
@@ -58,8 +57,7 @@ NormalEquations linearise(const LeastSquaresProblem& problem, const VectorXd& th
   const VectorXd weights = (1.0 + r.array().square() / scale2).rsqrt().matrix();
   const MatrixXd weighted = weights.asDiagonal() * jacobian;
   NormalEquations equations;
-  equations.data_hessian = jacobian.transpose() * weighted;
-  equations.hessian = equations.data_hessian;
+  equations.hessian = jacobian.transpose() * weighted;
   equations.hessian.diagonal() += problem.weight.cwiseAbs2();
   equations.gradient =
       weighted.transpose() * r + problem.weight.cwiseAbs2().cwiseProduct(theta - problem.centre);
@@ -82,7 +80,6 @@ void describe_solution(const LeastSquaresProblem& problem, const VectorXd& r,
   const MatrixXd scaled = inverse.asDiagonal() * equations.hessian * inverse.asDiagonal();
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(scaled);
   const VectorXd values = eigen.eigenvalues().cwiseMax(1e-15);
-  result.condition = values.maxCoeff() / values.minCoeff();
   const MatrixXd inverted =
       eigen.eigenvectors() * values.cwiseInverse().asDiagonal() * eigen.eigenvectors().transpose();
   const double freedom =

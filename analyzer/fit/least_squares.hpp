@@ -45,7 +45,6 @@ struct LeastSquaresResult {
   double cost = 0.0;  // half the sum above
   int iterations = 0;
   Eigen::MatrixXd covariance;  // (J' W J)^-1 * residual variance, W the robust weights
-  double condition = 0.0;      // of the scaled J' W J: above 1e12 some direction has no data
 };
 
 // Levenberg-Marquardt with reweighting (J. Nocedal, S. Wright, "Numerical Optimization", 2006,

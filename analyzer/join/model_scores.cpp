@@ -42,10 +42,7 @@ ModelScore summed_up(Gathered gathered, double all_us) {
   score.errors = prediction_errors(gathered.pairs);
   const auto commonest =
       std::ranges::max_element(gathered.reasons, {}, [](const auto& each) { return each.second; });
-  if (commonest != gathered.reasons.end()) {
-    score.reason = commonest->first;
-    score.with_reason = commonest->second;
-  }
+  if (commonest != gathered.reasons.end()) score.reason = commonest->first;
   return score;
 }
 

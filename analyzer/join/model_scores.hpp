@@ -21,7 +21,6 @@ struct ModelScore {
   std::size_t with_interval = 0;
   std::size_t inside = 0;  // of them: the interval holds the measured time
   std::string reason;      // the commonest one of rows without a prediction
-  std::size_t with_reason = 0;
 };
 
 // The name under which the row's own prediction stands among the models.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <variant>
-
 namespace inline_prof::measure {
 
 std::int64_t integer(const read::Op& op, std::string_view name) {

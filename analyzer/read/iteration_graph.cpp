@@ -1,9 +1,6 @@
 #include "read/iteration_graph_tree.hpp"
 #include "read/tree_time.hpp"
 
-#include <array>
-#include <utility>
-
 namespace inline_prof::read {
 namespace {
 

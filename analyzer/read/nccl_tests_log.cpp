@@ -1,6 +1,5 @@
 #include "read/nccl_tests_log.hpp"
 
-#include "read/file_text.hpp"
 #include "read/json_tree.hpp"
 #include "read/text_lines.hpp"
 
@@ -23,7 +22,6 @@ struct HalfPlaces {
 
 // The places of a row's words, from the line that names them.
 struct Places {
-  std::size_t count = 1;
   std::size_t type = 2;
   std::optional<std::size_t> operation;  // redop
   std::vector<HalfPlaces> halves;
@@ -39,7 +37,6 @@ std::optional<Places> places_of(const std::vector<std::string_view>& names) {
   Places places;
   places.words = names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == "count") places.count = i;
     if (names[i] == "type") places.type = i;
     if (names[i] == "redop") places.operation = i;
     if (names[i] == "time" || names[i] == "cputime") {
@@ -78,12 +75,9 @@ class LogParser {
   [[nodiscard]] std::vector<NcclTest> tests() && { return std::move(tests_); }
 
  private:
-  NcclTest& begin_test(std::size_t line) {
-    tests_.emplace_back();
-    tests_.back().line = line;
-    tests_.back().version = version_;
+  NcclTest& begin_test() {
     places_.reset();
-    return tests_.back();
+    return tests_.emplace_back();
   }
 
   void take_comment(const TextLine& line) {
@@ -92,39 +86,21 @@ class LogParser {
     const auto starts_with = [&](std::initializer_list<std::string_view> start) {
       return found.size() >= start.size() && std::equal(start.begin(), start.end(), found.begin());
     };
-    if (starts_with({"nccl-tests", "version"}) && found.size() > 2) {
-      version_ = found[2];
-    } else if (starts_with({"Collective", "test", "starting:"}) && found.size() > 3) {
+    if (starts_with({"Collective", "test", "starting:"}) && found.size() > 3) {
       std::string_view name = found[3];
       if (name.ends_with("_perf")) name.remove_suffix(5);
-      begin_test(line.number).name = name;
+      begin_test().name = name;
     } else if (starts_with({"nThread"})) {
       // Versions without a starting line begin a test here.
-      if (tests_.empty() || !tests_.back().rows.empty()) begin_test(line.number);
+      if (tests_.empty() || !tests_.back().rows.empty()) begin_test();
     } else if (starts_with({"Rank"})) {
-      take_device(found);
+      // "Rank  0 Group  0 Pid 4175036 on cnode3-002 device  0 [0000:1b:00] NVIDIA H100 80GB HBM3"
+      const bool has_device = std::ranges::find(found, "device") != found.end();
+      if (has_device && !tests_.empty()) ++tests_.back().ranks;
     } else if (starts_with({"size", "count"})) {
       places_ = places_of(found);
       if (!places_) fail_at_line(label_, line.number, "expected columns time, algbw and busbw");
-    } else if (starts_with({"Avg", "bus", "bandwidth", ":"}) && found.size() > 4 &&
-               !tests_.empty()) {
-      tests_.back().average_bus_gb_per_s = number_of(found[4]);
     }
-  }
-
-  // "Rank  0 Group  0 Pid 4175036 on cnode3-002 device  0 [0000:1b:00] NVIDIA H100 80GB HBM3"
-  void take_device(const std::vector<std::string_view>& found) {
-    if (tests_.empty()) return;
-    const auto device = std::ranges::find(found, "device");
-    if (device == found.end()) return;
-    const auto bus = std::find_if(device, found.end(),
-                                  [](std::string_view word) { return word.ends_with(']'); });
-    std::string name;
-    for (auto it = bus; it != found.end(); ++it) {
-      if (it != bus) name += fmt::format("{}{}", name.empty() ? "" : " ", *it);
-    }
-    ++tests_.back().ranks;
-    tests_.back().gpus.push_back(std::move(name));
   }
 
   // The places in a row of `count` words.  Old versions leave redop and root blank where a test has
@@ -169,9 +145,7 @@ class LogParser {
     if (tests_.empty() || found.size() < 8) return;  // a launcher's line that begins with a digit
     const Places places = places_in(line, found.size());
     NcclRow row;
-    row.line = line;
     row.bytes = number_at(line, found, 0, "size");
-    row.count = number_at(line, found, places.count, "count");
     row.type = found[places.type];
     row.out_of_place = timing_at(line, found, places.halves[0]);
     if (places.halves.size() > 1) row.in_place = timing_at(line, found, places.halves[1]);
@@ -179,7 +153,6 @@ class LogParser {
   }
 
   const std::string& label_;
-  std::string version_;
   std::optional<Places> places_;
   std::vector<NcclTest> tests_;
 };
@@ -204,15 +177,11 @@ std::vector<NcclTest> parse_json_log(const std::string& text, const std::string&
   root.member("results").each_element([&](const TreeNode& node) {
     NcclRow row;
     row.bytes = node.member("size").number();
-    row.count = node.member("count").number();
     row.type = node.member("type").text();
     row.out_of_place = timing_of(node.member("out_of_place"));
     if (node.has("in_place")) row.in_place = timing_of(node.member("in_place"));
     test.rows.push_back(std::move(row));
   });
-  if (root.has("average_bus_bandwidth")) {
-    test.average_bus_gb_per_s = root.member("average_bus_bandwidth").member("bandwidth").number();
-  }
   return {std::move(test)};
 }
 
@@ -231,10 +200,6 @@ std::vector<NcclTest> parse_nccl_tests(const std::string& text, const std::strin
                     label));
   }
   return tests;
-}
-
-std::vector<NcclTest> read_nccl_tests(const std::filesystem::path& file) {
-  return parse_nccl_tests(read_text(file), file.string());
 }
 
 }  // namespace inline_prof::read

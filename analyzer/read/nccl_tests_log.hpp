@@ -4,9 +4,7 @@
 
 #include "read/input_error.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,22 +21,16 @@ struct NcclTiming {
 };
 
 struct NcclRow {
-  std::size_t line = 0;  // 0 in JSON
-  double bytes = 0.0;    // all_gather, reduce_scatter, alltoall: of all ranks together
-  double count = 0.0;    // elements; per rank where `bytes` is of all
-  std::string type;      // "float", "half", "bfloat16" ...
+  double bytes = 0.0;  // all_gather, reduce_scatter, alltoall: of all ranks together
+  std::string type;    // "float", "half", "bfloat16" ...
   NcclTiming out_of_place;
   std::optional<NcclTiming> in_place;
 };
 
 struct NcclTest {
-  std::string name;  // "all_reduce"; "" if the log does not say (versions before 2.17)
-  std::size_t line = 0;
-  std::string version;            // of nccl-tests; "" if not said
-  std::int64_t ranks = 0;         // 0: not said
-  std::vector<std::string> gpus;  // the name of each rank's GPU
+  std::string name;        // "all_reduce"; "" if the log does not say (versions before 2.17)
+  std::int64_t ranks = 0;  // 0: not said
   std::vector<NcclRow> rows;
-  std::optional<double> average_bus_gb_per_s;  // as printed
 };
 
 // Columns are taken from the line that names them, so that logs of all versions are understood:
@@ -47,6 +39,5 @@ struct NcclTest {
 // a row with too few words, a word that is no number.
 [[nodiscard]] std::vector<NcclTest> parse_nccl_tests(const std::string& text,
                                                      const std::string& label);
-[[nodiscard]] std::vector<NcclTest> read_nccl_tests(const std::filesystem::path& file);
 
 }  // namespace inline_prof::read

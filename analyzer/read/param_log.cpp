@@ -1,6 +1,5 @@
 #include "read/param_log.hpp"
 
-#include "read/file_text.hpp"
 #include "read/text_lines.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 
 namespace inline_prof::read {
 namespace {
@@ -148,7 +148,7 @@ class RowParser {
   RowParser(const std::string& label, const MarkedLine& header)
       : label_(label),
         columns_(column_names(header.words)),
-        is_exchange_(columns_.find({"B-T-D"})) {
+        is_exchange_(columns_.find({"B-T-D"}).has_value()) {
     bytes_ = columns_.find({"size (B)", "size(B)", "size"});
     // Quantised runs name no median: their last column is the whole time.
     time_ = columns_.find({"ency(us):p50", ":p50", "Overall", "overall"});
@@ -170,12 +170,10 @@ class RowParser {
                                line.words[0], line.words.size() - 1));
     }
     ParamRow row;
-    row.line = line.number;
     row.bytes = positive(line.words[*bytes_ + 1], label_, line.number, names[*bytes_]);
     row.time_us = value(line, *time_);
     if (algorithm_) row.algorithm_gb_per_s = value(line, *algorithm_);
     if (bus_) row.bus_gb_per_s = value(line, *bus_);
-    if (is_exchange_) row.exchange = line.words[*is_exchange_ + 1];
     return row;
   }
 
@@ -189,7 +187,7 @@ class RowParser {
 
   const std::string& label_;
   Columns columns_;
-  std::optional<std::size_t> is_exchange_;
+  bool is_exchange_;
   std::optional<std::size_t> bytes_;
   std::optional<std::size_t> time_;
   std::optional<std::size_t> algorithm_;
@@ -219,10 +217,6 @@ ParamLog parse_param_log(const std::string& text, const std::string& label) {
   return log;
 }
 
-ParamLog read_param_log(const std::filesystem::path& file) {
-  return parse_param_log(read_text(file), file.string());
-}
-
 std::vector<OriginalParamRow> original_param_rows(const std::string& text,
                                                   const std::string& label) {
   const std::vector<MarkedLine> lines = marked_lines(text);
@@ -244,7 +238,6 @@ std::vector<OriginalParamRow> original_param_rows(const std::string& text,
                          : positive(found[place], label, number, column);
     };
     OriginalParamRow row;
-    row.line = number;
     if (is_exchange) row.exchange = found[2];
     row.bytes = positive(found[1], label, number, "size");
     row.latency_us = value(3, "latency");

@@ -4,9 +4,7 @@
 
 #include "read/input_error.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +13,10 @@
 namespace inline_prof::read {
 
 struct ParamRow {
-  std::size_t line = 0;
   double bytes = 0.0;
   double time_us = 0.0;                      // median over iterations
   std::optional<double> algorithm_gb_per_s;  // as printed, three decimals
   std::optional<double> bus_gb_per_s;
-  std::string exchange;  // uneven all-to-all: "4096,11-19-15-20,32"; times are means over ranks
 };
 
 struct ParamLog {
@@ -32,18 +28,17 @@ struct ParamLog {
 
 // Columns are taken from the line that names them, so that all generations from 2021 to 2026 are
 // understood, also those with a column of total times behind the bandwidths; point-to-point (the
-// time is that of a ping), quantised (the whole time; no bandwidths) and uneven all-to-all.
+// time is that of a ping), quantised (the whole time; no bandwidths) and uneven all-to-all (means
+// over ranks).
 // Throws InputError with file, line and column.
 [[nodiscard]] ParamLog parse_param_log(const std::string& text, const std::string& label);
-[[nodiscard]] ParamLog read_param_log(const std::filesystem::path& file);
 
 // A row as ml_perf_model's own reader understands it (memory_bw_utils.py at 5b2522a): the words
 // "size" and "latency" by their place, bandwidths from the end, and 4e-4 GB/s added to both,
 // because the log prints small ones as 0.000.  In logs with a column behind the bandwidths it takes
 // a bandwidth for the other one and a time for a bandwidth; so does this.
 struct OriginalParamRow {
-  std::size_t line = 0;
-  std::string exchange;  // "" unless it is an uneven all-to-all
+  std::string exchange;  // uneven all-to-all: "4096,11-19-15-20,32"; else ""
   double bytes = 0.0;
   double latency_us = 0.0;
   double algorithm_gb_per_s = 0.0;

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <vector>
 

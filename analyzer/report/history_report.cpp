@@ -9,7 +9,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 namespace inline_prof::report {

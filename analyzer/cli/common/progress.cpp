@@ -1,7 +1,5 @@
 #include "cli/common/progress.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <unistd.h>
 #include <utility>

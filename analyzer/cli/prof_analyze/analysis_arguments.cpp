@@ -17,8 +17,6 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <stdexcept>
-#include <utility>
 
 namespace inline_prof::cli {
 namespace {

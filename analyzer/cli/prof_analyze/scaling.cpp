@@ -10,7 +10,6 @@
 #include "report/grid.hpp"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

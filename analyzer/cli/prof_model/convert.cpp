@@ -6,11 +6,8 @@
 #include "cli/prof_model/model_choice.hpp"
 #include "read/measurements/measurements.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>

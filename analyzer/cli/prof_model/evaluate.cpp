@@ -9,11 +9,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>

@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>

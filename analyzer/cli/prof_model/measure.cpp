@@ -20,7 +20,6 @@
 #include <string>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {

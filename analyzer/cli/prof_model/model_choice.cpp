@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <stdexcept>
 #include <utility>
 
 namespace inline_prof::cli {

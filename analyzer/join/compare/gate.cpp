@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <stdexcept>
 
 namespace inline_prof::join {

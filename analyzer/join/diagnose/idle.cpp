@@ -2,8 +2,6 @@
 
 #include "join/place/offsets_in_order.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

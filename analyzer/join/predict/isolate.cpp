@@ -1,7 +1,6 @@
 #include "join/predict/isolate.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 
 namespace inline_prof::join {

@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
-#include <span>
 #include <string_view>
 #include <utility>
 

@@ -8,12 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -9,11 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 

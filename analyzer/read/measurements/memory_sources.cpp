@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <utility>
 
 namespace inline_prof::read {
 namespace {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::model {

@@ -6,15 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
-#include <span>
 #include <stdexcept>
-#include <utility>
 
 namespace inline_prof::model {
 namespace {
 
-using collective::Curve;
 using collective::NamedCurve;
 using collective::Section;
 

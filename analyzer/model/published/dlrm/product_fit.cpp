@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>

@@ -14,7 +14,6 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>

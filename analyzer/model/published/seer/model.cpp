@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 10> kPickParts = {"algo", "type_algo", "t
 
 std::string_view bound_of(seer::KernelType type) {
   constexpr std::array<std::string_view, 4> bounds{"", "compute", "memory", "latency"};
-  return bounds[static_cast<std::size_t>(static_cast<int>(type) + 1)];
+  return bounds[static_cast<std::size_t>(type) + 1];
 }
 
 Part part(const std::optional<double>& value) {

@@ -52,9 +52,13 @@ INSTANTIATE_TEST_SUITE_P(
                            "expected_general_all_to_allv_4.csv"}),
     [](const auto& row) { return row.param.name; });
 
+ParamLog newest_layout() {
+  const std::string log = golden_path("collective/param_format/all_reduce_8_newest_layout.txt");
+  return parse_param_log(read_text(log), log);
+}
+
 TEST(ParamLog, SaysCollectiveTypeAndRanks) {
-  const ParamLog log =
-      read_param_log(golden_path("collective/param_format/all_reduce_8_newest_layout.txt"));
+  const ParamLog log = newest_layout();
   EXPECT_EQ(log.collective, "all_reduce");
   EXPECT_EQ(log.type, "float32");
   EXPECT_EQ(log.ranks, 8);
@@ -62,8 +66,7 @@ TEST(ParamLog, SaysCollectiveTypeAndRanks) {
 
 // The newest layout has a time behind the bandwidths: the original takes it for a bandwidth.
 TEST(ParamLog, TakesColumnsByTheirNames) {
-  const ParamLog log =
-      read_param_log(golden_path("collective/param_format/all_reduce_8_newest_layout.txt"));
+  const ParamLog log = newest_layout();
   ASSERT_GT(log.rows.size(), 9U);
   EXPECT_EQ(log.rows[0].bytes, 4);
   EXPECT_EQ(log.rows[0].time_us, 86.7);
