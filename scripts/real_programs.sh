@@ -8,14 +8,14 @@
 #   --torch VERSION  this PyTorch, 2.11 by default: there is a tests/real_programs/requirements_torch_VERSION.txt for each
 #   --short          few programs and few steps, as scripts/test.sh does
 #   --build DIR      where the build is; build/dev by default, configured if it is not
-#   --frameworks     the programs of Megatron-core, DeepSpeed, Accelerate and others alone, which are in no other run
+#   --frameworks     the programs of Megatron-core, TorchTitan, TorchRec, JAX and others alone, which are in no other run
 #   PROGRAM          names, as the run prints them; all without
 #   --environment    only makes the Python environment and prints its interpreter; nothing where it cannot be made
 #
 # Makes once, in build/real_programs, a Python environment of about 2 GB for each version, with the packages of
 # tests/real_programs/requirements.txt and of the version's list, without the vendor's libraries, and but for --short a folder of
-# 0.5 GB with those of requirements_cuda12.txt (CuPy). Without a network, or without CPython 3.11 on x86-64, it says SKIP and
-# succeeds.
+# 0.5 GB with those of requirements_cuda12.txt (CuPy), or of 4 GB with those of requirements_frameworks.txt. Without a network, or
+# without CPython 3.11 on x86-64, it says SKIP and succeeds.
 #
 # Exit status: 0 all passed or skipped, 1 something failed, 2 the command line is wrong.
 set -euo pipefail

@@ -149,7 +149,12 @@ TABLE = [
 ]
 TABLE += [framework("megatron", 2), framework("megatron_pipeline", 2), framework("accelerate", 1),
           framework("deepspeed_zero2", 2, ways=("bare",)),  # it writes the time to standard output
-          framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36)]
+          framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36),
+          framework("torchrec", 1), framework("titan", 2)]
+TABLE += [Program(name, [PROGRAMS / file], (120, 2000), frameworks=True, short=True, ways=ways, torch=False,
+                  loops=False)
+          for name, file, ways in (("jax", "jax_loop.py", ("bare", "library")),  # its graphs are made without a capture
+                                   ("numba", "numba_kernels.py", ("bare", "library", "counted")))]
 LEAST_EXPLAINED_IN_SHORT = 60  # the machine may be loaded
 OURS = "inline_prof_"  # what our own kernels' names begin with
 

@@ -18,7 +18,7 @@ constexpr std::string_view kFuse = "fuse it with its neighbours (torch.compile)"
 constexpr std::string_view kOlderKernel = "a kernel of an older generation: take a newer cuBLAS";
 
 // Names as PyTorch 1.13 to 2.11, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention 2 and 3,
-// FBGEMM, vLLM 0.11, TensorRT-LLM, CUB, CuPy 13 and Inductor have them.
+// FBGEMM, vLLM 0.11, TensorRT-LLM, CUB, CuPy 13, Inductor and XLA 0.10 have them.
 constexpr std::array kKernelFamilies{
     KernelFamily{"multimem_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
     KernelFamily{"one_shot_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
@@ -194,6 +194,7 @@ constexpr std::array kKernelFamilies{
     KernelFamily{"fused_moe_kernel", "experts", "products of experts"},
     // Products: what is not aligned comes before its generation, and what has no tensor cores
     // before both.
+    KernelFamily{"gemm_fusion", "product", "fused matrix product", kProduct},
     KernelFamily{"simt_sgemm", "product_simt", "matrix product", kProduct},
     KernelFamily{"align16", "product", "matrix product", kProduct},
     KernelFamily{"align1", "product_align1", "matrix product", kProduct},
@@ -225,6 +226,10 @@ constexpr std::array kKernelFamilies{
     KernelFamily{"triton_for_fused", "fused", "fused element-wise", kMovement},
     KernelFamily{"triton_red_fused", "fused_reduction", "fused reduction", kMovement},
     KernelFamily{"triton_per_fused", "fused_reduction", "fused reduction", kMovement},
+    KernelFamily{"reduce_fusion", "fused_reduction", "fused reduction", kMovement},
+    KernelFamily{"_fusion", "fused", "fused element-wise", kMovement},
+    KernelFamily{"wrapped_reduce", "fused_reduction", "reduction", kMovement},
+    KernelFamily{"wrapped_", "fused", "a single operation of XLA", kMovement},
 };
 
 }  // namespace

@@ -2,8 +2,10 @@
 requirements_frameworks.txt."""
 
 import argparse
+import dataclasses
 import functools
 import os
+import tempfile
 
 import steps as loop
 import torch
@@ -142,14 +144,67 @@ def mixtral(steps):
     trained(model, steps, loss_of)
 
 
+def torchrec(steps):
+    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor
+
+    tables, batch = 4, 32
+    names = [f"table{i}" for i in range(tables)]
+    bags = EmbeddingBagCollection(device=torch.device("cuda"), tables=[
+        EmbeddingBagConfig(name=name, embedding_dim=16, num_embeddings=1000, feature_names=[name]) for name in names])
+    model = nn.ModuleDict({"bags": bags, "over": nn.Sequential(nn.Linear(16 * tables, 64), nn.ReLU(), nn.Linear(64, 1)).cuda()})
+
+    def loss_of(own):
+        indices = KeyedJaggedTensor.from_lengths_sync(names, torch.randint(0, 1000, (3 * batch * tables,)),
+                                                      lengths=torch.full((batch * tables,), 3)).to(torch.device("cuda"))
+        return own["over"](own["bags"](indices).values()).square().mean()
+
+    trained(model, steps, loss_of)
+
+
+def titan(steps):
+    """TorchTitan's own trainer on its small Llama, FSDP2, with words made up here."""
+    import torchtitan.hf_datasets.text_datasets as text
+    import torchtitan.train
+    from torchtitan.components.tokenizer import BaseTokenizer
+    from torchtitan.config import ConfigManager
+
+    class Letters(BaseTokenizer):
+        eos_id = bos_id = 0
+
+        def encode(self, words, *_, **__):
+            return [ord(letter) % 256 for letter in words]
+
+        def decode(self, numbers, *_, **__):
+            return "".join(map(chr, numbers))
+
+        def get_vocab_size(self):
+            return 256
+
+    class Marked(torchtitan.train.Trainer):
+        def train_step(self, data):
+            loop.begins()
+            super().train_step(data)
+
+    real = torchtitan.train.train_spec_module.get_train_spec
+    torchtitan.train.train_spec_module.get_train_spec = lambda name: dataclasses.replace(
+        real(name), build_tokenizer_fn=lambda config: Letters())
+    text.split_dataset_by_node = lambda samples, rank, ranks: samples
+    text.DATASETS["c4_test"].loader = lambda path: [{"text": "any words do " * 100}] * 64
+    with tempfile.TemporaryDirectory() as folder:
+        Marked(ConfigManager().parse_args([
+            "--model.name", "llama3", "--model.flavor", "debugmodel", "--training.dataset", "c4_test", "--training.seq_len", "64",
+            "--training.local_batch_size", "2", "--training.steps", str(steps), "--job.dump_folder", folder])).train()
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=("megatron", "megatron_pipeline", "deepspeed_zero2", "accelerate", "float8", "unet", "mixtral"))
+    parser.add_argument("name", choices=("megatron", "megatron_pipeline", "deepspeed_zero2", "accelerate", "float8", "unet", "mixtral",
+                                         "torchrec", "titan"))
     parser.add_argument("--steps", type=int, default=60)
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.cuda.set_device(RANK)
-    if "RANK" in os.environ and arguments.name != "accelerate":
+    if "RANK" in os.environ and arguments.name not in ("accelerate", "titan"):
         distributed.init_process_group("nccl", device_id=torch.device("cuda", RANK))
     globals()[arguments.name](arguments.steps)
     torch.cuda.synchronize()

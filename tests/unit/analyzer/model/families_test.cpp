@@ -71,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
             "void "
             "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>",
             "embedding_backward"},
-        NameCase{"ampere_sgemm_128x128_tn", "product_simt"}),
+        NameCase{"ampere_sgemm_128x128_tn", "product_simt"},
+        NameCase{"gemm_fusion_dot_1", "product"},
+        NameCase{"input_reduce_fusion_2", "fused_reduction"}, NameCase{"loop_add_fusion", "fused"}),
     [](const auto& each) { return fmt::format("{}_{}", each.index, each.param.family); });
 
 TEST(KernelFamilies, WithAFormHaveUsualParameters) {
