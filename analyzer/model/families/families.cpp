@@ -230,14 +230,18 @@ double family_half_width(const FamilyParameters& parameters, double time_us) {
 
 Families::Families(const read::Parameters& parameters, const read::Machine& machine)
     : parameters_(family_parameters(parameters)), trained_machine_(parameters.machine) {
+  // The usual values are those of an H100.
+  const bool is_own = trained_machine_ == machine.id;
+  const std::string from = is_own ? "h100-sxm5-80gb" : trained_machine_;
   // Another GPU, or its architecture: more than what is seen between traces of one
   // (docs/models/families.md).
-  if (trained_machine_ == machine.id) return;
-  constexpr double transfer_sigma = 0.2;
+  const double transfer_sigma = is_own ? 0 : 0.2;
   for (const read::Machine& trained : builtin_machines()) {
-    if (trained.id != trained_machine_) continue;
+    if (trained.id != from) continue;
+    const double launch = std::max(1.0, launch_factor(trained, machine));  // a B200's take no less
     for (auto& [family, own] : parameters_) {
-      own.launch_us *= std::max(1.0, launch_factor(trained, machine));  // a B200's take no less
+      if (is_own && own.rows > 0) continue;
+      own.launch_us *= launch;
       own.sigma = std::hypot(own.sigma, transfer_sigma);
     }
   }

@@ -75,12 +75,14 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
     own->end_us = std::max(own->end_us, work.start_us + work.duration_us);
   }
   std::erase_if(steps, [](const Step& step) { return step.works.empty(); });
+  const auto start_us = [&](std::size_t work) { return trace.works[work].start_us; };
+  std::ranges::sort(others, {}, start_us);
+  double others_end_us = 0;
+  auto other = others.begin();
   for (Step& step : steps) {
-    for (const std::size_t i : others) {
-      const GpuWork& work = trace.works[i];
-      if (work.start_us < step.start_us)
-        step.others_end_us = std::max(step.others_end_us, work.start_us + work.duration_us);
-    }
+    for (; other != others.end() && start_us(*other) < step.start_us; ++other)
+      others_end_us = std::max(others_end_us, start_us(*other) + trace.works[*other].duration_us);
+    step.others_end_us = others_end_us;
   }
   return steps;
 }

@@ -183,6 +183,18 @@ TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
       "roofline");
 }
 
+TEST(Families, ThatAnOlderGpuHasNoRowsOfTakeLongerToStart) {
+  const auto machines = builtin_machines();
+  const auto launch_us = [&](const char* machine, const char* family) {
+    const read::Machine gpu = choose_machine(machine, machines);
+    return Families(shipped_families(gpu), gpu).parameters_of(family)->launch_us;
+  };
+  const double usual = usual_family_parameters().at("lists").launch_us;
+  EXPECT_EQ(launch_us("h100-sxm5-80gb", "lists"), usual);
+  EXPECT_NEAR(launch_us("a100-sxm4-40gb", "lists"), 1.25 * usual, 1e-9);
+  EXPECT_NEAR(launch_us("v100-sxm2-16gb", "lists"), 1.25 * 1.25 * usual, 1e-9);
+}
+
 TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
   const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
   const Predictor predictor(Models::kCalibrated);
