@@ -5,6 +5,8 @@
 #include "report/tables.hpp"
 #include "report/text.hpp"
 
+#include <inline_prof/prof_format.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -159,6 +161,34 @@ TEST(TableReport, SaysHowMuchLongerTheOverheadMeasurementWouldTake) {
   profile.overhead->method = "not measured: 2 groups of four blocks, armed and not, are too few";
   EXPECT_THAT(report_of(profile, {.width = 200}),
               HasSubstr("are too few; 4608 more iterations would tell\n"));
+}
+
+TEST(TableReport, TellsNoOverheadOfIterationsThatDifferTooMuch) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
+  profile.overhead = read::Overhead{.armed_iterations = 8,
+                                    .unarmed_iterations = 8,
+                                    .slowdown_percent = 4.2,
+                                    .slowdown_percent_ci95 = std::pair(3.609, 327641241.0),
+                                    .iterations_needed = 1'000'000'000'000,
+                                    .method = "origin events"};
+  const std::string report = report_of(profile, {.width = 200});
+  EXPECT_THAT(report,
+              HasSubstr("overhead    not known: iterations differ too much from each other, "
+                        "8 armed and 8 unarmed iterations (origin events)\n"));
+  EXPECT_THAT(report, Not(HasSubstr("more iterations")));
+}
+
+TEST(TableReport, CountsLaunchesThatFoundNoFreePairAsNoSamples) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
+  profile.dropped.emplace_back("ring_full", 1012);
+  EXPECT_THAT(report_of(profile), HasSubstr("1012 ring_full (launches, not samples)"));
+}
+
+TEST(TableReport, PredictsNoRowWhoseGridVaries) {
+  const read::Op op{"memory", "", {{"read_bytes", 1 << 20}, {"write_bytes", 1 << 20}}};
+  read::Profile profile = profile_of(
+      {EventBuilder("a", 0, 1).samples_us({10}).op(op).flag(format::kFlagOtherGrids)}, 100);
+  EXPECT_THAT(report_of(profile, {.width = 200}), HasSubstr("its grid varies from iteration"));
 }
 
 TEST(TableReport, SaysWhatIsNotKnown) {
