@@ -6,9 +6,9 @@
 #include "sys/log.hpp"
 #include "sys/quiet_thread.hpp"
 
-#include <cerrno>
 #include <ctime>
 #include <exception>
+#include <linux/futex.h>
 #include <mutex>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,11 +59,19 @@ void* WriterThread::main(void* self) {
   return nullptr;
 }
 
-// Waits until another thread wakes this one, or `nanoseconds` have passed. Returns true for the
-// latter.
+// Waits until another thread wakes this one, or `nanoseconds`, below a second, have passed. Returns
+// true for the latter. A futex waits by the monotonic clock: semaphores and condition variables
+// would wait for an hour more where the clock is set back by one.
 bool WriterThread::sleep(long nanoseconds) {
-  const timespec until = sys::from_now(nanoseconds);
-  return sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
+  const timespec pause{.tv_sec = 0, .tv_nsec = nanoseconds};
+  syscall(SYS_futex, reinterpret_cast<long>(&is_woken_), FUTEX_WAIT_PRIVATE, 0,
+          reinterpret_cast<long>(&pause), 0, 0);
+  return is_woken_.exchange(0) == 0;
+}
+
+void WriterThread::wake() noexcept {
+  is_woken_.store(1);
+  syscall(SYS_futex, reinterpret_cast<long>(&is_woken_), FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
 void WriterThread::tell_signal() {
@@ -116,7 +124,7 @@ void WriterThread::loop() {
 void WriterThread::finish(bool complete) {
   complete_ = complete;
   wanted_.store(true, std::memory_order_release);
-  sem_post(&wake_);
+  wake();
 }
 
 void WriterThread::finish_within(bool complete, int milliseconds) {
@@ -143,12 +151,12 @@ void WriterThread::wait_or_complain(int milliseconds) {
 
 void WriterThread::nudge() noexcept {
   nudged_.store(true);
-  sem_post(&wake_);
+  wake();
 }
 
 void WriterThread::wake_for_signal(int signal) noexcept {
   signal_.store(signal);
-  sem_post(&wake_);
+  wake();
 }
 
 bool WriterThread::wait(int milliseconds) {

@@ -7,9 +7,9 @@
 #include "record/run_record.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <pthread.h>
-#include <semaphore.h>
 #include <string>
 
 namespace inline_prof::record {
@@ -45,9 +45,7 @@ class WriterThread {
       : run_(run),
         options_(std::move(options)),
         file_(options_.path),
-        metrics_(OutputFile::that_replaces(options_.metrics_path)) {
-    sem_init(&wake_, 0, 0);
-  }
+        metrics_(OutputFile::that_replaces(options_.metrics_path)) {}
 
   // Starts the thread, unless it is running. If that fails, it is reported once, and the file is
   // only written at the end.
@@ -87,6 +85,7 @@ class WriterThread {
   static void* main(void* self);
   void loop();
   [[nodiscard]] bool sleep(long nanoseconds);
+  void wake() noexcept;  // a signal handler may call it
   void tell_signal();
   std::string write(bool complete, bool is_last);
   void say_what_was_written();
@@ -102,8 +101,7 @@ class WriterThread {
   bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
-  // A semaphore, because a signal handler may post it.
-  sem_t wake_{};
+  std::atomic<std::uint32_t> is_woken_{0};  // a futex
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
   std::atomic<bool> nudged_{false};

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestText = 8192;  // an answer names a path
 
 // Takes the first word of `rest`.
 std::string take_word(std::string_view& rest) {
-  const std::string word(rest.substr(0, rest.find(' ')));
+  std::string word(rest.substr(0, rest.find(' ')));
   rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   return word;
 }

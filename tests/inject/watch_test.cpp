@@ -14,6 +14,7 @@
 #include <string>
 #include <sys/mount.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::test {
@@ -220,10 +221,14 @@ TEST(AWatchedRun, MeasuresKernelsInsideGraphs) {
   EXPECT_GT(samples_in(profile["history"]["iteration"]), 10);
 }
 
+// Also where the clock is set back by an hour.
 TEST(AWatchedRun, LosesASecondIfItIsKilled) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_phases",
-                               watched({"--marks", "--kill", "a:40:700", "a:40:3500:pause=1000"}));
+  const HostRun run =
+      run_host(place, "host_phases",
+               watched({"--marks", "--kill", "a:40:700", "a:40:3500:pause=1000"},
+                       {"LD_PRELOAD=" INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD,
+                        "CLOCK_AHEAD=3600"}));
   EXPECT_EQ(run.exit_status, 128 + 9);
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true);
@@ -257,6 +262,25 @@ TEST(AWatchedRun, SurvivesADiskThatFillsUpAndEmpties) {
   for (const std::string& line : lines_of(run.output))
     complaints += line.find("No space left") != std::string::npos ? 1U : 0U;
   EXPECT_EQ(complaints, 1U) << run.output;
+}
+
+// The clock runs 100 times as fast: NVML has a minute to answer.
+TEST(AWatchedRun, GoesOnWithoutNvml) {
+  for (const auto& [failure, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"nvmlDeviceGetTemperature:hang", "NVML does not answer"},
+           {"nvmlInit_v2:9", "nvmlInit_v2 failed"}}) {
+    const ProfiledRun run("host_phases", watched({"--marks", "a:40:700", "a:40:2500:pause=1000"},
+                                                 {"LD_PRELOAD=" INLINE_PROF_TEST_CLOCK_TOOL
+                                                  ":" INLINE_PROF_TEST_PRELOAD,
+                                                  "CLOCK_SPEED=100", "SIMGPU_FAIL=" + failure}));
+    EXPECT_THAT(run.output, HasSubstr("host ok\n"));
+    EXPECT_EQ(run.profile["complete"], true) << run.output;
+    EXPECT_GT(run.profile["history"]["pairs"], 50);
+    std::size_t lines = 0;
+    for (const std::string& line : lines_of(run.output))
+      lines += line.find(sentence) != std::string::npos ? 1U : 0U;
+    EXPECT_EQ(lines, 1U) << failure << ": " << run.output;
+  }
 }
 
 TEST(AWatchedRun, SleepsAndIsStoppedWithoutHarm) {
