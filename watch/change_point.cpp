@@ -131,7 +131,7 @@ std::size_t ChangeDetector::bytes() const {
 void ChangeDetector::close_block() {
   if (blocks_.size() == kMostBlocks) blocks_.erase(blocks_.begin());
   blocks_.push_back({.start_s = pending_start_s_,
-                     .first_iteration = pending_iteration_,
+                     .first_iteration = static_cast<std::uint32_t>(pending_iteration_),
                      .level = static_cast<float>(middle_mean(pending_, 4))});
   pending_.clear();
   pending_count_ = 0;

@@ -23,7 +23,11 @@ History::History(std::size_t most_bins) : most_bins_(std::max<std::size_t>(most_
 void History::add(double time_s, std::int64_t iteration, double value_ns) {
   if (!bins_.empty()) time_s = std::max(time_s, bins_.back().end_s);
   const bool is_new = bins_.empty() || time_s >= bins_.back().start_s + kFinestBinSeconds;
-  if (is_new && !bins_.empty()) bins_.back().sketch.fold_tails();
+  if (is_new && !bins_.empty()) {
+    bins_.back().sketch.fold_tails();
+    bins_.back().sketch.shrink();
+  }
+  bins_.reserve(most_bins_ + 1);  // as many as there ever are
   if (is_new)
     bins_.push_back({.start_s = time_s,
                      .end_s = time_s,
@@ -82,6 +86,7 @@ void History::limit_bins() {
     bin.last_iteration = std::max(bin.last_iteration, next.last_iteration);
     bin.sketch.merge(next.sketch);
     bin.sketch.fold_tails();
+    bin.sketch.shrink();
     buckets += bin.sketch.counts().size();
     bins_.erase(bins_.begin() + static_cast<std::ptrdiff_t>(narrowest) + 1);
   }

@@ -32,6 +32,9 @@ class QuantileSketch {
   static constexpr std::size_t kFewBuckets = 64;
   static constexpr std::size_t kManyBuckets = 512;
 
+  // Gives unused memory back: few values will be added.
+  void shrink() { counts_.shrink_to_fit(); }
+
   // Returns the value at `q`, 0..1; NaN if empty.
   [[nodiscard]] double quantile(double q) const;
   [[nodiscard]] std::uint64_t count() const;

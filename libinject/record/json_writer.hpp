@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace inline_prof::record {
 
@@ -54,7 +55,9 @@ class JsonWriter {
     }
   }
 
+  void reserve(std::size_t bytes) { out_.reserve(bytes); }
   [[nodiscard]] const std::string& str() const { return out_; }
+  [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
   void separate();

@@ -40,6 +40,7 @@ class ProfWriter {
   ProfWriter(RunRecord& run, const WriteFacts& facts) : run_(run), facts_(facts) {}
 
   std::string write() {
+    json_.reserve(facts_.expected_bytes);
     json_.begin_object();
     write(format::kSchema, format::kSchemaValue);
     write_process();
@@ -72,7 +73,7 @@ class ProfWriter {
     write(format::kWarnings, run_.warnings);
     json_.end_object();
     json_.new_line();
-    return json_.str();
+    return json_.take();
   }
 
  private:

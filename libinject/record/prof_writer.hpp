@@ -20,6 +20,7 @@ struct WriteFacts {
   double iteration_confidence = 0;  // 0..1
   std::optional<CrossCheck> cross_check;
   std::vector<std::string> not_seen;  // in addition to the run's
+  std::size_t expected_bytes = 0;  // of the text: a string that doubles takes three times as much
 };
 
 // The caller holds `run.mutex`.

@@ -182,12 +182,14 @@ std::string WriterThread::write_checkpoint_now() {
 std::string WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
   facts.complete = facts.complete || complete;
+  facts.expected_bytes = last_bytes_ + last_bytes_ / 16;
   std::string text;
   std::string metrics;
   {
     const std::lock_guard lock(run_.mutex);
     if (!is_last && options_.ready && !options_.ready()) return "no events are known yet";
     text = prof_json(run_, facts);
+    last_bytes_ = text.size();
     if (!options_.metrics_path.empty()) metrics = metrics_text(run_, facts, options_.run_name);
   }
   const std::string error = file_.write(text);

@@ -97,6 +97,7 @@ class WriterThread {
   OutputFile metrics_;
   std::atomic<bool> running_{false};
   std::atomic<int> thread_{0};  // the kernel's number of the thread
+  std::size_t last_bytes_ = 0;  // of prof.json
   bool complaint_made_ = false;
   bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;

@@ -18,7 +18,7 @@
 namespace inline_prof::session {
 namespace {
 
-// 1,000 histories and detectors stay below 12 MiB, and their part of prof.json below 4 MiB.
+// 1,000 histories and detectors stay below 8 MiB, and their part of prof.json below 4 MiB.
 constexpr std::size_t kMostHistories = 1000;
 
 constexpr std::size_t kMostLayers = 256;

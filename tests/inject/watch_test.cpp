@@ -238,6 +238,25 @@ TEST(AWatchedRun, LosesASecondIfItIsKilled) {
   EXPECT_GT(samples_in(history["iteration"]), 5);
 }
 
+// A month, a day a second, of a thousand events with few samples: their histories and detectors are
+// 5 MB larger after a month of all samples (AMonth), and prof.json is 4 MB then.
+TEST(AWatchedRun, OfAThousandEventsStaysBelow16MiB) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
+  const ProfiledRun run("host_scale",
+                        watched({"1", "1", "1", "1500000", "1500"},
+                                {"LD_PRELOAD=" INLINE_PROF_TEST_HEAP_TOOL
+                                 ":" INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD,
+                                 "CLOCK_SPEED=86400", "HEAP_FILE=heap", "SIMGPU_LAUNCH=null",
+                                 "INLINE_PROF_REPEAT=50", "INLINE_PROF_POLICY=adaptive",
+                                 "INLINE_PROF_TARGET_CI=0.3", "INLINE_PROF_CHECKPOINT=5"}));
+  std::size_t histories = 0;
+  for (const json& event : run.profile["events"])
+    histories += event.contains("history") ? 1U : 0U;
+  EXPECT_GE(histories, 900U);
+  constexpr long more_after_a_month = 5'000'000 + 4'000'000;
+  EXPECT_LE(std::stol(run.place.text("heap")) + more_after_a_month, 16L << 20U);
+}
+
 TEST(AWatchedRun, SurvivesADiskThatFillsUpAndEmpties) {
   const Workplace place;
   const std::filesystem::path disk = place.path() / "disk";

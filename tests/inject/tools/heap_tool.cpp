@@ -1,0 +1,91 @@
+// The memory that the injected library has from malloc at most, by the callers' addresses: writes
+// the bytes to the file HEAP_FILE when the program exits.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <link.h>
+#include <malloc.h>
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+void __libc_free(void* memory);
+}
+
+namespace {
+
+struct Range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+Range range_of_library() {
+  Range range;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        if (std::strstr(object->dlpi_name, "libinline_prof.so") == nullptr) return 0;
+        auto& found = *static_cast<Range*>(data);
+        found.begin = object->dlpi_addr;
+        for (int i = 0; i < object->dlpi_phnum; ++i)
+          found.end = std::max(found.end, object->dlpi_addr + object->dlpi_phdr[i].p_vaddr +
+                                              object->dlpi_phdr[i].p_memsz);
+        return 1;
+      },
+      &range);
+  return range;
+}
+
+Range library;  // empty before constructors run: nothing of the library's does
+std::atomic<std::int64_t> now{0};
+std::atomic<std::int64_t> most{0};
+
+bool is_ours(const void* caller) {
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  return address >= library.begin && address < library.end;
+}
+
+void* count(void* memory, const void* caller) {
+  if (memory == nullptr || !is_ours(caller)) return memory;
+  const std::int64_t bytes = now += static_cast<std::int64_t>(malloc_usable_size(memory));
+  std::int64_t before = most;
+  while (bytes > before && !most.compare_exchange_weak(before, bytes)) {
+  }
+  return memory;
+}
+
+[[gnu::constructor]] void begin() {
+  library = range_of_library();
+}
+
+[[gnu::destructor]] void end() {
+  const char* file = std::getenv("HEAP_FILE");
+  std::FILE* stream = file == nullptr ? nullptr : std::fopen(file, "w");
+  if (stream == nullptr) return;
+  std::fprintf(stream, "%lld\n", static_cast<long long>(most));
+  std::fclose(stream);
+}
+
+}  // namespace
+
+extern "C" void* malloc(std::size_t size) {
+  return count(__libc_malloc(size), __builtin_return_address(0));
+}
+
+extern "C" void* calloc(std::size_t number, std::size_t size) {
+  return count(__libc_calloc(number, size), __builtin_return_address(0));
+}
+
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  return count(__libc_memalign(alignment, size), __builtin_return_address(0));
+}
+
+extern "C" void free(void* memory) {
+  if (memory != nullptr && is_ours(__builtin_return_address(0)))
+    now -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  __libc_free(memory);
+}
