@@ -145,16 +145,23 @@ OpWork attention(Attributes& attributes) {
   const double kv_heads = attributes.size_or("kv_heads", heads);
   const double element = attributes.element("type", &work.operands);
   const bool is_backward = attributes.is_backward();
-  // Causal: the last query sees every key, each one before it a key less.
-  const double seen_by_first = std::max(0.0, kv_len - q_len + 1);
-  const double queries = std::min(q_len, kv_len);  // that see anything
+  const double kv_element =
+      attributes.op().find("kv_type") == nullptr ? element : attributes.element("kv_type", nullptr);
+  const auto asked = attributes.op().get<std::int64_t>("window").value_or(0);  // 0: none
+  const double window = asked > 0 ? std::min(kv_len, static_cast<double>(asked)) : kv_len;
+  // Causal: the last query sees every key, each one before it a key less, and none more than the
+  // window.
+  const double seen_by_first = std::min(window, std::max(1.0, kv_len - q_len + 1));
+  const double queries = std::min(q_len, kv_len);       // that see anything
+  const double before_window = window - seen_by_first;  // queries that see fewer keys
   const double pairs = attributes.is_set("causal")
-                           ? queries * (std::max(1.0, seen_by_first) + kv_len) / 2
-                           : q_len * kv_len;
+                           ? queries * window - before_window * (before_window + 1) / 2
+                           : q_len * window;
   work.flops = {(is_backward ? 5 : 2) * 2 * batch * heads * pairs * dim};
   // Queries and outputs, keys and values; backward the gradients of all, too.
   const double tensors = is_backward ? 4 : 2;
-  work.traffic = {tensors * element * batch * dim * (heads * q_len + kv_heads * kv_len)};
+  const double keys = std::min(kv_len, window + q_len - 1);  // that any query sees
+  work.traffic = {tensors * batch * dim * (element * heads * q_len + kv_element * kv_heads * keys)};
   return work;
 }
 

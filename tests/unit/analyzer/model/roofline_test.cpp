@@ -146,6 +146,22 @@ TEST(Roofline, AttentionOnOneQueryReadsKeysAndValues) {
   // The last query sees all keys: being causal changes nothing.
   set(op, "causal", std::int64_t{1});
   EXPECT_NEAR(predicted_us(op), 51.22048, 1e-9);
+  // Keys and values of one byte: 2,562,048 bytes.
+  set(op, "kv_type", std::string("f8e4m3"));
+  EXPECT_NEAR(predicted_us(op), 25.62048, 1e-9);
+  // Half of the keys: 1,282,048 bytes.
+  set(op, "window", std::int64_t{5000});
+  EXPECT_NEAR(predicted_us(op), 12.82048, 1e-9);
+}
+
+TEST(Roofline, AWindowLeavesAQueryItsLastKeys) {
+  // The first 99 of 1000 queries see 1 to 99 keys, the others 100: 95,050 pairs instead of 500,500.
+  read::Op op = op_with(
+      "attention",
+      {{"batch", 2}, {"heads", 8}, {"q_len", 1000}, {"kv_len", 1000}, {"head_dim", 50}}, "f16");
+  set(op, "causal", true);
+  set(op, "window", std::int64_t{100});
+  EXPECT_NEAR(predicted_us(op), 304.16, 1e-9);
 }
 
 TEST(Roofline, NormAndSoftmaxMoveTheirTensor) {
