@@ -104,7 +104,7 @@ class CollectiveModel : public Model {
                   *kind, std::span(kOwnKernels).subspan(own->first, own->count), size, members);
     if (!found) return std::nullopt;
     Prediction prediction = as_prediction(found->estimate, found->analytic.bound, "collective",
-                                          collectives_.trained_machine());
+                                          std::string(found->trained_machine));
     if (found->is_other_type || found->is_other_rank_count) prediction.is_extrapolated = true;
     return prediction;
   }
@@ -159,13 +159,26 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
                                              const read::Machine* machine)
     : trained_machine_(parameters.machine),
       is_transfer_(machine != nullptr && machine->id != parameters.machine) {
-  const double links = is_transfer_ ? links_over_those_of(trained_machine_, *machine) : 1;
+  add_groups(parameters, machine, {});
+  // Timed on this GPU alone.
+  if (machine != nullptr && !predict(CollectiveKind::kSendRecv, "", 1, 2)) {
+    add_groups(choose_parameters("collective_h100-sxm5-80gb", parameters.model), machine,
+               CollectiveKind::kSendRecv);
+  }
+}
+
+void CalibratedCollectives::add_groups(const read::Parameters& parameters,
+                                       const read::Machine* machine,
+                                       std::optional<CollectiveKind> only) {
+  const bool is_transfer = machine != nullptr && machine->id != parameters.machine;
+  const double links = is_transfer ? links_over_those_of(parameters.machine, *machine) : 1;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kCollectiveGroups);
   groups.each_member([&](std::string_view name, const read::TreeNode& group) {
     const auto kind = collective_kind(name.substr(0, name.find(' ')));
     if (!kind) group.fail("expected the name of a collective and a type");
+    if (only && kind != only) return;
     // A group has the form of a parameter file's members.
     const nlohmann::json& json = parameters.parameters[kCollectiveGroups][std::string(name)];
     read::Parameters own;
@@ -192,8 +205,9 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     groups_.emplace(name,
                     Group{CollectiveAnalytic(*kind, with_switch, values),
                           Calibration(read_residual(own, 2, features), read_local_scale(own),
-                                      read_conformal(own), unit_sigma(is_transfer_, links == 1)),
-                          {rank_counts.begin(), rank_counts.end()}});
+                                      read_conformal(own), unit_sigma(is_transfer, links == 1)),
+                          {rank_counts.begin(), rank_counts.end()},
+                          parameters.machine});
   });
 }
 
@@ -220,9 +234,19 @@ std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
   Prediction prediction;
   prediction.is_other_type = is_other_type;
   prediction.is_other_rank_count = !group->second.rank_counts.contains(ranks);
+  prediction.trained_machine = group->second.trained_machine;
   prediction.analytic = group->second.analytic.predict(bytes, ranks);
-  prediction.estimate = group->second.calibration.estimate(
+  Calibration::Estimate& estimate = prediction.estimate;
+  estimate = group->second.calibration.estimate(
       prediction.analytic.time_us, collective_features(bytes, ranks), prediction.analytic.bound);
+  // Only long messages were timed: short ones start no sooner than an exchange between two.
+  if (kind != CollectiveKind::kSendRecv) return prediction;
+  constexpr double least_bytes = 256;
+  const auto exchange = predict(CollectiveKind::kAllToAll, type, least_bytes, 2);
+  if (exchange && exchange->estimate.time_us > estimate.time_us) {
+    estimate.upper_us = std::max(estimate.upper_us, exchange->estimate.upper_us);
+    estimate.time_us = exchange->estimate.time_us;
+  }
   return prediction;
 }
 

@@ -40,10 +40,12 @@ class CalibratedCollectives {
     Calibration::Estimate estimate;
     bool is_other_type = false;  // measured with another type only
     bool is_other_rank_count = false;
+    std::string_view trained_machine;
   };
 
   // Throws read::InputError.  `machine`: where the predictions are for; null is the machine of the
-  // parameters.  Another one's bandwidths are those of its links to the other GPUs.
+  // parameters.  Another one's bandwidths are those of its links to the other GPUs.  Sends and
+  // receives that the parameters do not hold are those of the H100.
   CalibratedCollectives(const read::Parameters& parameters, const read::Machine* machine);
 
   // `type` may be empty.  Empty where the operation was not measured.
@@ -63,7 +65,11 @@ class CalibratedCollectives {
     CollectiveAnalytic analytic;
     Calibration calibration;
     std::set<double> rank_counts;
+    std::string trained_machine;
   };
+  // Adds the groups that are not there yet, of one kind or of all.
+  void add_groups(const read::Parameters& parameters, const read::Machine* machine,
+                  std::optional<CollectiveKind> only);
 
   std::map<std::string, Group, std::less<>> groups_;
   std::string trained_machine_;
