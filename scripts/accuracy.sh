@@ -41,7 +41,7 @@ cd "$work"
 
 # group  n  MAPE  coverage  half-width, of the row "all"
 summary() {
-  "$prof_model" evaluate "$@" --format csv 2> /dev/null |
+  "$prof_model" evaluate "$@" --format csv |
     awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
       $1 == "all" { printf "n %5d  MAPE %5.2f %%  interval holds %5.1f %%  half-width %5.1f %%", $2,
                     $at["mape_percent"], $at["coverage_percent"], $at["half_width_percent"] }'
@@ -50,7 +50,7 @@ summary() {
 # Prints how many rows lie above the upper end of their interval, with a slowdown of 20 % and without
 # it: of the rows that were within their intervals, and of the others.
 slowed() {
-  "$prof_model" predict "$@" -o slowed.csv --force 2> /dev/null
+  "$prof_model" predict "$@" -o slowed.csv --force
   awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
     { time = $at["time_us"]; most = $at["predicted_upper_us"]; ++n
       above += time > most; slow += 1.2 * time > most }
@@ -125,14 +125,14 @@ fi
 if is_known products; then
   echo "matrix products, groups and stacks held out in turn"
   held_out() {
-    local asked=(--model gemm --machine "$2" --set a_type="$3") stack
+    local asked=(--model gemm --machine "$2") stack
     printf '%s, %s\n' "$1" "$(roofline table.csv "$5" "$6" "$7")"
-    "$prof_model" fit "${asked[@]}" --boundary "$4" table.csv -o params.json --force 2>&1 | grep 'held out\|^  of'
+    "$prof_model" fit "${asked[@]}" --set a_type="$3" --boundary "$4" table.csv -o params.json --force 2>&1 | grep 'held out\|^  of'
     for stack in $(awk -F, 'NR > 1 { print $6 }' table.csv | sort -u); do
       # Nothing says which stack a row of test.csv is of, and no part of the fit has seen one.
       awk -F, -v stack="$stack" 'NR == 1 || $6 != stack' table.csv > train.csv
       awk -F, -v OFS=, -v stack="$stack" 'NR == 1 || $6 == stack { print $1, $2, $3, $4, $5 }' table.csv > test.csv
-      "$prof_model" fit "${asked[@]}" --boundary "$4" train.csv -o params.json --force > /dev/null 2>&1
+      "$prof_model" fit "${asked[@]}" --set a_type="$3" --boundary "$4" train.csv -o params.json --force > /dev/null 2>&1
       printf '  without %-13s %s  %s\n' "$stack" "$(summary "${asked[@]}" --params params.json test.csv)" \
         "$(slowed "${asked[@]}" --params params.json test.csv)"
     done
@@ -142,20 +142,20 @@ fi
 
 if is_known transfers; then
   transfer() {  # NAME SOURCE'S_SET MACHINE TABLE
-    printf '%-32s %s\n' "$1" "$(summary --model gemm --machine "$3" --set a_type=bf16 --params "$2" "$4")"
+    printf '%-32s %s\n' "$1" "$(summary --model gemm --machine "$3" --params "$2" "$4")"
   }
   # The shipped sets: each was fitted to its own GPU's rows alone.
   echo "another GPU, no row of its own"
   for target in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb b200:b200-sxm-180gb; do
-    products_of "${target%%:*}" bfloat16 bf16 > table.csv
+    products_of "${target%%:*}" bfloat16 bf16 | cut -d, -f1-5 > table.csv  # without stacks
     for source in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
       [[ $target == "$source" ]] && continue
       transfer "${target%%:*} bf16 from ${source%%:*}" "gemm_${source##*:}_bf16" "${target##*:}" table.csv
     done
   done
   # Columns from the end: the precision's name has a comma.  Tensor cores, which multiply f16 as bf16.
-  tr -d '\r' < "$data/deepbench_v100/gemm_v100.csv" | awk -F, 'BEGIN { print "m,n,k,time_us" }
-    /FP16/ { print $(NF - 6) "," $(NF - 5) "," $(NF - 4) "," $(NF - 1) * 1000 }' > v100.csv
+  tr -d '\r' < "$data/deepbench_v100/gemm_v100.csv" | awk -F, 'BEGIN { print "m,n,k,a_type,time_us" }
+    /FP16/ { print $(NF - 6) "," $(NF - 5) "," $(NF - 4) ",bf16," $(NF - 1) * 1000 }' > v100.csv
   for source in h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
     transfer "v100 f16 from ${source%%:*}" "gemm_${source##*:}_bf16" v100-sxm2-16gb v100.csv
   done
@@ -173,7 +173,7 @@ elif is_known peers; then
       printf '%-22s %3s to %-5s us  n %5d' "$1" "${range%:*}" "${range#*:}" "$(($(wc -l < rows.csv) - 1))"
       for target in generic cutlass3; do
         printf '  nvmmh %s ' "$target"
-        "$prof_model" evaluate --model nvmmh --machine "$2" --set a_type="$3" --set target="$target" \
+        "$prof_model" evaluate --model nvmmh --machine "$2" --set target="$target" \
           rows.csv --format csv |
           awk -F, '$1 == "all" { printf "%5.1f %% (median %5.1f, bias %+6.1f)", $5, $6, $9 }'
       done

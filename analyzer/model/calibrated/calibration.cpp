@@ -251,7 +251,7 @@ double Calibration::time_us(double analytic_us, const Eigen::VectorXd& features)
 }
 
 Calibration::Estimate Calibration::estimate(double analytic_us, const Eigen::VectorXd& features,
-                                            std::string_view regime) const {
+                                            std::string_view regime, double more_sigma) const {
   Estimate estimate;
   if (!scale_.is_empty() && !process_.is_empty()) {
     // The process's own variance is not asked for: it costs more than all the rest.
@@ -267,10 +267,10 @@ Calibration::Estimate Calibration::estimate(double analytic_us, const Eigen::Vec
                      error_growth(point.distance);
   }
   estimate.time_us = analytic_us * estimate.correction;
-  estimate.unit_sigma = unit_sigma_;
+  estimate.unit_sigma = std::hypot(unit_sigma_, more_sigma);
   const ConformalTable::Range range =
       table_.range(table_.regime_at(estimate.time_us, regime), kLevel);
-  const double unit = kNormal95 * unit_sigma_;
+  const double unit = kNormal95 * estimate.unit_sigma;
   // Both errors are there at once and know nothing of each other.
   estimate.lower_us =
       estimate.time_us * std::exp(-std::hypot(std::min(0.0, range.lower * estimate.sigma), unit));

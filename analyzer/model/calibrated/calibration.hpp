@@ -195,8 +195,9 @@ class Calibration {
   // Returns whether there is anything to say about the error.
   [[nodiscard]] bool has_interval() const { return !table_.is_empty(); }
 
+  // `more_sigma`: an error beside the unit's, such as that of a stack nobody timed.
   [[nodiscard]] Estimate estimate(double analytic_us, const Eigen::VectorXd& features,
-                                  std::string_view regime) const;
+                                  std::string_view regime, double more_sigma = 0) const;
   // Returns the covariance of the correction's logarithm at the rows of `features`.
   [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& features) const {
     return process_.covariance(features);

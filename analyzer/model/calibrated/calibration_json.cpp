@@ -1,5 +1,7 @@
 #include "model/calibrated/calibration_json.hpp"
 
+#include "model/machines.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,6 +35,15 @@ double positive(const read::TreeNode& node) {
   return value;
 }
 
+double transfer_factor(std::string_view parameter, double launch, double clock, double units) {
+  if (parameter == "launch_us") return launch;
+  for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {
+    if (parameter == own) return 1 / clock;
+  }
+  if (parameter == "shared_gb_per_s") return clock;
+  return parameter == "l2_tb_per_s" ? clock * units : 1;
+}
+
 }  // namespace
 
 double rounded(double value) {
@@ -52,6 +63,30 @@ std::vector<double> parameter_values(const read::Parameters& parameters,
     values.push_back(value);
   }
   return values;
+}
+
+std::vector<double> values_on(const read::Machine& machine, const read::Parameters& parameters,
+                              std::span<const ParameterSpec> specs) {
+  std::vector<double> values = parameter_values(parameters, specs);
+  if (parameters.machine == machine.id || !machine.boost_clock_mhz) return values;
+  for (const read::Machine& trained : builtin_machines()) {
+    if (trained.id != parameters.machine || !trained.boost_clock_mhz) continue;
+    const double launch =
+        is_timed_on_the_gpu(parameters.number("launch_us"), trained.launch_floor_us)
+            ? launch_factor(trained, machine)
+            : 1;
+    const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
+    const double units =
+        static_cast<double>(machine.sm_count) / static_cast<double>(trained.sm_count);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      values[i] *= transfer_factor(specs[i].name, launch, clock, units);
+  }
+  return values;
+}
+
+bool is_timed_on_the_gpu(double launch_us, double floor_us) {
+  constexpr double launches_of_a_good_timer = 3.0;
+  return launch_us <= launches_of_a_good_timer * floor_us;
 }
 
 const std::string& key_word(const read::Parameters& parameters, const std::string& name) {

@@ -3,6 +3,7 @@
 
 #include "model/calibrated/analytic.hpp"
 #include "model/calibrated/calibration.hpp"
+#include "read/machine.hpp"
 #include "read/parameters.hpp"
 
 #include <Eigen/Core>
@@ -17,6 +18,15 @@ namespace inline_prof::model {
 // Returns the value of each of `specs`.  Throws InputError.
 [[nodiscard]] std::vector<double> parameter_values(const read::Parameters& parameters,
                                                    std::span<const ParameterSpec> specs);
+// The same as `machine` would have them: what multiprocessors do takes the fewer microseconds the
+// faster they are clocked, L2 has a share of its rate for each of them, and kernels start sooner on
+// later generations, if their timer was on the GPU.
+[[nodiscard]] std::vector<double> values_on(const read::Machine& machine,
+                                            const read::Parameters& parameters,
+                                            std::span<const ParameterSpec> specs);
+// Returns whether the launch holds no host: a timer within a CUDA graph adds about a launch, one
+// on the host ten times that.
+[[nodiscard]] bool is_timed_on_the_gpu(double launch_us, double floor_us);
 // A word of the file's key.  Throws InputError.
 [[nodiscard]] const std::string& key_word(const read::Parameters& parameters,
                                           const std::string& name);

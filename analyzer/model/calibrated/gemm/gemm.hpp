@@ -25,6 +25,8 @@ namespace inline_prof::model {
 // that turn A into 8 bits.
 inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
+// The word of a file's key for the stack of all rows: predictions for another one are less sure.
+inline constexpr const char* kOnlyStack = "stack";
 // The value of "kernels" in the key of a file for the 8-bit products of CUTLASS on Hopper.
 inline constexpr const char* kCutlassKernels = "cutlass";
 
@@ -100,6 +102,7 @@ class CalibratedGemm {
   std::string boundary_;
   bool knows_kernels_ = false;
   std::vector<std::string> stacks_;
+  std::string only_stack_;  // whose rows alone were fitted; empty where nobody said
   std::string trained_machine_;
   bool is_transfer_ = false;
   double launch_us_ = 0;

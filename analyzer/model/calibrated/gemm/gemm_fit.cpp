@@ -135,12 +135,11 @@ std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
   return model::gemm_kernel(row.texts[kKernelName], shape_of(row), blocks);
 }
 
-// Returns the names of the rows' stacks in their order, if there are several.
+// Returns the names of the rows' stacks in their order.
 std::vector<std::string> stacks_of(const MeasuredRows& rows) {
   std::set<std::string> names;
   for (const MeasuredRow& row : rows)
     names.insert(row.texts[kStack]);
-  if (names.size() < 2) return {};
   return {names.begin(), names.end()};
 }
 
@@ -165,7 +164,13 @@ FitResult fit_gemm(const FitRequest& request) {
   std::vector<model::GemmShape> shapes;
   std::vector<std::optional<model::GemmKernel>> kernels;
   CalibratedProblem problem;
-  const std::vector<std::string> stacks = problem.stack_names = stacks_of(rows);
+  std::vector<std::string> stacks = stacks_of(rows);
+  std::string only_stack;
+  if (stacks.size() == 1) {
+    only_stack = stacks.front();
+    stacks.clear();
+  }
+  problem.stack_names = stacks;
   problem.stacks.resize(stacks.size());
   std::vector<model::GemmStack> stack_of_row;
   const auto count = static_cast<Index>(rows.size());
@@ -256,6 +261,7 @@ FitResult fit_gemm(const FitRequest& request) {
   if (choice.knows_kernels) parameters.key["kernel"] = "known";
   if (choice.is_sustained) parameters.key["load"] = "sustained";
   if (!choice.kernels.empty()) parameters.key["kernels"] = choice.kernels;
+  if (!only_stack.empty()) parameters.key[model::kOnlyStack] = only_stack;
   const std::string library = setting(request, "library", "");
   if (!library.empty()) parameters.key["library"] = library;
   parameters.parameters["sm_count"] = machine.sm_count;

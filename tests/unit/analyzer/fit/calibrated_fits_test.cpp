@@ -259,6 +259,19 @@ TEST(FitGemm, KnowsStacksApartAndIsLessSureOfAnUnknownOne) {
   EXPECT_GT(width_of_unknown, 1.5 * width);
 }
 
+TEST(FitGemm, IsLessSureOfAnotherStackThanOfTheOnlyOne) {
+  std::string rows = table_of_stacks(40, 9);
+  rows.resize(rows.rfind('\n', rows.find(",b\n")) + 1);  // those of "a" come first
+  const auto result = find_fit("gemm").fit(request(rows));
+  const model::CalibratedGemm fitted(read::parse_parameters(result.file_text, "p", "gemm"),
+                                     machine("h200-sxm-141gb"));
+  const auto own = fitted.predict({4096, 4096, 4096}, {}, "a").estimate;
+  const auto other = fitted.predict({4096, 4096, 4096}).estimate;
+  EXPECT_EQ(other.time_us, own.time_us);
+  EXPECT_LT(other.lower_us, 0.95 * own.lower_us);
+  EXPECT_GT(other.upper_us, 1.05 * own.upper_us);
+}
+
 TEST(FitGemm, GivesTheSameBytesTwice) {
   const auto asked = request(gemm_table(40, 1, 3));
   EXPECT_EQ(find_fit("gemm").fit(asked).file_text, find_fit("gemm").fit(asked).file_text);
