@@ -13,10 +13,12 @@
 #   neusight/{add,relu}_{A100-PCIE-40GB,V100-PCIE-32GB}.csv, linear_A100-PCIE-40GB.csv,
 #     conv_{A100_80GB_PCIe,V100-PCIE-32GB}.csv
 #     from sitar-lab/NeuSight at 6945927d (MIT)
+#   deepbench_v100/conv_v100.csv
+#     from baidu-research/DeepBench at da81ba78 (Apache-2.0), DeepBench_NV_V100.xlsx as CSV
 set -euo pipefail
 
 if [[ $# -ne 2 ]]; then
-  sed -n '2,14p' "$0" | cut -c3- >&2
+  sed -n '2,18p' "$0" | cut -c3- >&2
   exit 2
 fi
 prof_model=$(realpath "$1")
@@ -28,10 +30,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Latencies are in ms.  vLLM's products in block fp8 time the host below 55 to 153 us: they are left out.
+# A set of one stack's is taken where the kernel's name says whose it is: it names no stack.
 rows_of() {  # GPU DTYPE STACKS TYPE
   gzip -dc "$data/aiconfigurator_2026_08/$1_sxm_gemm.csv.gz" | awk -F, -v dtype="$2" -v stacks="$3" -v type="$4" '
     BEGIN { print "m,n,k,a_type,time_us,stack" }
-    NR > 1 && $4 == dtype && index(stacks, $1) { printf "%s,%s,%s,%s,%.6g,%s\n", $5, $6, $7, type, 1000 * $8, $1 }'
+    NR > 1 && $4 == dtype && index(stacks, $1) {
+      printf "%s,%s,%s,%s,%.6g,%s\n", $5, $6, $7, type, 1000 * $8, stacks == $1 ? "" : $1 }'
 }
 fit_gemm() {  # GPU MACHINE SET DTYPE STACKS [OPTION...]
   rows_of "$1" "$4" "$5" "${3%%_*}" > "$work/products.csv"
@@ -99,6 +103,14 @@ for gpu in A100_80GB_PCIe:a100-pcie-80gb V100-PCIE-32GB:v100-pcie-32gb; do
   "$prof_model" convert --to conv "$data/neusight/conv_${gpu%%:*}.csv" -o "$work/conv.csv" --force
   "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --seed 1 \
     "$work/conv.csv" -o "$params/conv_${gpu##*:}_f32_forward.json" --force
+done
+# On tensor cores, for all 16-bit types and tf32.  Without the layer whose filter of 1 x 1 is padded by
+# 3: outputs of nothing but padding, for which the library does something else.
+"$prof_model" convert --to conv "$data/deepbench_v100/conv_v100.csv" -o "$work/all.csv" --force
+awk -F, 'NR == 1 || $9 < $6' "$work/all.csv" > "$work/conv.csv"  # pad, r
+for direction in forward backward_data backward_filter; do
+  "$prof_model" fit --model conv --machine v100-sxm2-16gb --set type=f16 --set direction=$direction --seed 1 \
+    "$work/conv.csv" -o "$params/conv_v100-sxm2-16gb_f16_$direction.json" --force
 done
 
 # Attention, experts and quantisation, each by the source of its kernels.

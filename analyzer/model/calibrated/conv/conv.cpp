@@ -122,17 +122,28 @@ std::string direction_of(const read::Op& op) {
   return op.get<std::string>("direction").value_or("forward");
 }
 
+constexpr const char* kMultipliedAs = "multiplied_as";
+
+// The type that is multiplied; empty if the operation has none.
+std::string type_of(const read::Op& op) {
+  return op.get<std::string>("compute_type") == "tf32" ? "tf32"
+                                                       : op.get<std::string>("type").value_or("");
+}
+
 std::vector<ParameterKey> parameter_keys(const Operation& operation) {
-  const auto type = operation.op.get<std::string>("type");
-  // Nobody has timed kernels that round f32 to tf32.
-  if (!type || operation.op.get<std::string>("compute_type") == "tf32") return {};
-  return {{fmt::format("{}_{}", *type, direction_of(operation.op))}};
+  const std::string type = type_of(operation.op);
+  const std::string direction = direction_of(operation.op);
+  // Timed were f16's kernels: those of other types have other bytes and another peak.
+  if (type == "bf16" || type == "tf32")
+    return {{"f16_" + direction, "f16", {{kMultipliedAs, type}}}};
+  return {{fmt::format("{}_{}", type, direction), type == "f16" ? "f16" : ""}};
 }
 
 class ConvModel : public Model {
  public:
   ConvModel(const ModelOptions& options, const read::Parameters& parameters)
-      : conv_(parameters, *options.machine), machine_id_(options.machine->id) {}
+      : conv_(parameters, *options.machine, setting(options, kMultipliedAs, "")),
+        machine_id_(options.machine->id) {}
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
@@ -168,18 +179,20 @@ class ConvModel : public Model {
     return filled(conv_.predict(shape, kernel, progress));
   }
 
-  // Only convolutions whose kernel is known are predicted.
+  // Kernels that compute no convolution are not predicted, nor are unknown ones of single
+  // precision.
   [[nodiscard]] std::optional<Prediction> predict_operation(
       const Operation& operation) const override {
     const auto shape = shape_of(operation.op);
-    if (!shape || operation.op.get<std::string>("type") != conv_.type() ||
+    if (!shape || type_of(operation.op) != conv_.type() ||
         direction_of(operation.op) != conv_.direction()) {
       return std::nullopt;
     }
-    const auto kernel =
-        parse_conv_kernel(operation.kernel.name, shape->r, shape->s, shape->stride_h);
-    if (!kernel) return std::nullopt;
-    const auto found = conv_.predict_kernels(*shape, kernel);
+    const std::string_view name = operation.kernel.name;
+    auto kernel = parse_conv_kernel(name, shape->r, shape->s, shape->stride_h);
+    if (!kernel && (conv_.knows_kernels() || !name.empty())) return std::nullopt;
+    if (kernel && !conv_.knows_kernels()) kernel->blocks = operation.kernel.blocks;
+    const auto found = conv_.predict_kernels(*shape, kernel, operation.machine.launch_floor_us);
     if (!found) return std::nullopt;
     return as_prediction(
         found->estimate, found->analytic.bound, "conv",
@@ -302,15 +315,16 @@ std::vector<double> conv_point(const ConvShape& shape, const std::optional<ConvK
           known.winograd_tile[2] + 1};
 }
 
-CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::Machine& machine)
-    : type_(key_word(parameters, "type")),
+CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::Machine& machine,
+                               const std::string& multiplied_as)
+    : type_(multiplied_as.empty() ? key_word(parameters, "type") : multiplied_as),
       direction_name_(key_word(parameters, "direction")),
       knows_kernels_(key_word(parameters, "kernel") == "known"),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
       machine_(conv_machine(machine, type_)),
       analytic_(machine_, direction_of(parameters),
-                parameter_values(parameters, ConvAnalytic::parameters())) {
+                values_on(machine, parameters, ConvAnalytic::parameters())) {
   const auto features = [&](const RawPoint& point) {
     return conv_features(shape_of(point), kernel_of(point), machine_);
   };
@@ -343,10 +357,11 @@ CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,
 }
 
 std::optional<CalibratedConv::Prediction> CalibratedConv::predict_kernels(
-    const ConvShape& shape, const std::optional<ConvKernel>& kernel) const {
+    const ConvShape& shape, const std::optional<ConvKernel>& kernel, double floor_us) const {
   // As if timed when the session began: then the host added least.
   Prediction prediction = predict(shape, kernel, 0.0);
   const double launch_us = analytic_.launch_us(0);
+  if (is_timed_on_the_gpu(launch_us, floor_us)) return prediction;
   if (prediction.estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us) return std::nullopt;
   prediction.analytic.time_us -= launch_us;
   prediction.estimate.time_us -= launch_us;
@@ -363,6 +378,7 @@ ModelEntry conv_entry() {
           .params = Need::kRequired,
           .params_meaning =
               "parameters that prof-model fit --model conv has written, or a shipped set of them",
+          .settings = {{kMultipliedAs, "", "tf32, bf16: with the parameters of f16"}},
           .make = make_conv,
           .operations = {OpKind::kConv},
           .parameter_keys = parameter_keys};

@@ -67,7 +67,9 @@ class CalibratedConv {
   };
 
   // Throws read::InputError, and std::invalid_argument where `machine` lacks something.
-  CalibratedConv(const read::Parameters& parameters, const read::Machine& machine);
+  // `multiplied_as`: another type of tensor cores than the parameters'; may be empty.
+  CalibratedConv(const read::Parameters& parameters, const read::Machine& machine,
+                 const std::string& multiplied_as = {});
 
   // `progress`: how far the session had come that timed it, from 0 to 1.  Where it is not known,
   // the middle, with an interval that holds both ends' launches.
@@ -76,8 +78,10 @@ class CalibratedConv {
   // Returns the kernels alone: without what the measurements' timer added, which only the
   // interval's upper end keeps.  Empty where that is so much that the measurements say little about
   // the kernels.
-  [[nodiscard]] std::optional<Prediction> predict_kernels(
-      const ConvShape& shape, const std::optional<ConvKernel>& kernel) const;
+  // `floor_us`: the least that a launch takes on the GPU.
+  [[nodiscard]] std::optional<Prediction> predict_kernels(const ConvShape& shape,
+                                                          const std::optional<ConvKernel>& kernel,
+                                                          double floor_us) const;
 
   [[nodiscard]] const std::string& type() const { return type_; }
   [[nodiscard]] const std::string& direction() const { return direction_name_; }

@@ -49,7 +49,7 @@ constexpr std::array<ParameterSpec, 19> kParameters{{
     {"overlap", 3.0, 0.1, 0.2, 20, "power of the sum of compute and memory: 1 none, high full"},
     {"wave_share", 0.6, 0.1, 0.05, 1.6, "of a started wave that is paid for: 1 all, 0 none"},
     {"epilogue_us", 1.0, 0.1, 0.05, 20, "of a block"},
-    {"step_us", 0.1, 0.1, 0.05, 20, "least time of 8 elements along k"},
+    {"step_us", 0.1, 0.1, 0.05, 20, "least time of a step along k"},
     {"shared_gb_per_s", 80.0, 0.1, 0.05, 20, "operands into one SM"},
     {"reduction_us", 3.0, 0.1, 0.05, 20, "start of the sum over a split k"},
     {"gemm_share", 0.7, 0.1, 0.1, 3, "of the peak: the image gathered on the way"},
@@ -62,13 +62,25 @@ constexpr std::array<ParameterSpec, 19> kParameters{{
      "the column progress: when in its session a row was timed"},
 }};
 
-constexpr double kStepElements = 8;    // along k: what the FP32 kernels load at a time
-constexpr double kLeastSplit = 128;    // elements of k below which nobody splits
-constexpr double kResidencyPower = 6;  // how sharply data stop to fit into L2
-constexpr double kStepPower = 4;       // how sharply the limits of a step meet
+constexpr double kStepElements = 8;      // along k: what the FP32 kernels load at a time
+constexpr double kTensorStepBytes = 64;  // of the channels of one filter element: tensor cores
+constexpr double kLeastTensorSide = 64;  // of a tile on tensor cores
+constexpr double kLeastSplit = 128;      // elements of k below which nobody splits
+constexpr double kResidencyPower = 6;    // how sharply data stop to fit into L2
+constexpr double kStepPower = 4;         // how sharply the limits of a step meet
 constexpr std::array<double, 7> kSplits{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<std::array<double, 2>, 7> kTiles{
-    {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {32, 32}}};
+// The first three are tensor cores' alone, the last three those of others.
+constexpr std::size_t kTensorTiles = 3, kOtherTiles = 3;
+constexpr std::array<std::array<double, 2>, 10> kTiles{{{256, 128},
+                                                        {128, 256},
+                                                        {256, 64},
+                                                        {128, 128},
+                                                        {128, 64},
+                                                        {64, 128},
+                                                        {64, 64},
+                                                        {128, 32},
+                                                        {32, 128},
+                                                        {32, 32}}};
 // The fused Winograd's block: 32 tiles of 2x2 outputs, 32 filters, 16 products each.
 constexpr double kWinogradMultiplies = 32 * 32 * 16;
 
@@ -184,8 +196,15 @@ ConvMachine conv_machine(const read::Machine& machine, std::string_view type) {
   result.bytes_per_us = machine.memory_gb_per_s * 1e3;
   result.l2_bytes = *machine.l2_mb * 1e6;
   result.element_bytes = bytes.value_or(4);
-  result.has_tensor_kernels = result.element_bytes < 4;
-  result.channel_step = result.element_bytes < 2 ? 16 : 8;
+  result.has_tensor_kernels = result.element_bytes < 4 || type == "tf32";
+  // Instructions of Ampere do five eighths of what an SM of Hopper does with its own, 4096 FLOP of
+  // 16 bits a clock (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture
+  // via Microbenchmarking", 2024, arXiv:2402.13499).
+  if (constexpr double ampere = 4096 * 5 / 8.0;
+      result.has_tensor_kernels && machine.boost_clock_mhz)
+    result.ampere_share = std::min(1.0, ampere * 2 / result.element_bytes * result.sm_count *
+                                            *machine.boost_clock_mhz / result.flops_per_us);
+  result.step = result.has_tensor_kernels ? kTensorStepBytes / result.element_bytes : kStepElements;
   return result;
 }
 
@@ -209,34 +228,44 @@ ConvAnalytic::Product ConvAnalytic::gemm_of(const ConvShape& shape) const {
   const double outputs = shape.n * shape.p() * shape.q();
   switch (direction_) {
     case ConvDirection::kBackwardData: {
-      // An input is under r s / stride^2 filter elements; where that is below 1, so many inputs are
-      // under none.
-      const double elements = shape.r * shape.s / (shape.stride_h * shape.stride_w);
-      return {shape.n * shape.h * shape.w * std::min(1.0, elements), c,
-              round_up(k, machine_.channel_step) * std::max(1.0, elements), shape.groups};
+      // An input meets every stride-th of the filter's rows; some inputs meet none.
+      const double elements = ceil_div(shape.r, shape.stride_h) * ceil_div(shape.s, shape.stride_w);
+      const double reached =
+          std::min(shape.r / shape.stride_h, 1.0) * std::min(shape.s / shape.stride_w, 1.0);
+      return {shape.n * shape.h * shape.w * reached, c, round_up(k, machine_.step) * elements,
+              shape.groups};
     }
     case ConvDirection::kBackwardFilter:
-      return {k, c * shape.r * shape.s, outputs, shape.groups};
+      return {k,
+              (machine_.has_tensor_kernels ? round_up(c, kLeastTensorSide) : c) * shape.r * shape.s,
+              outputs, shape.groups};
     case ConvDirection::kForward:
       break;
   }
-  const double padded = machine_.has_tensor_kernels ? round_up(c, machine_.channel_step) : c;
+  const double padded = machine_.has_tensor_kernels ? round_up(c, machine_.step) : c;
   return {outputs, k, padded * shape.r * shape.s, shape.groups};
 }
 
 ConvAnalytic::Tiled ConvAnalytic::tiled(const Product& product, double share, double tile_m,
-                                        double tile_n) const {
+                                        double tile_n, double blocks) const {
   const auto& v = values_;
   const double peak_per_sm = machine_.flops_per_us / machine_.sm_count * share;
-  const double step = machine_.has_tensor_kernels ? 4 * kStepElements : kStepElements;
+  const double step = machine_.step;
   const double multiply_us = 2 * tile_m * tile_n * step / peak_per_sm;
   const double operand_us =
       (tile_m + tile_n) * step * machine_.element_bytes / (v[kSharedRate] * 1e3);
   const double step_us = power_sum(kStepPower, v[kStep], multiply_us, operand_us);
   const double unsplit = ceil_div(product.m, tile_m) * ceil_div(product.n, tile_n) * product.batch;
+  // Tensor-core kernels do not split an input's gradient.
+  const bool never_splits =
+      machine_.has_tensor_kernels && direction_ == ConvDirection::kBackwardData;
+  const double known_splits = std::max(1.0, std::floor(blocks / unsplit));
   Tiled best{std::numeric_limits<double>::max(), tile_m, tile_n, 0};
-  for (const double splits : kSplits) {
-    if (splits > 1 && (unsplit >= machine_.sm_count || product.k / splits < kLeastSplit)) break;
+  for (const double candidate : kSplits) {
+    const double splits = blocks > 0 ? known_splits : candidate;
+    if (blocks == 0 && splits > 1 &&
+        (never_splits || unsplit >= machine_.sm_count || product.k / splits < kLeastSplit))
+      break;
     const double waves = unsplit * splits / machine_.sm_count;
     const double paid = paid_waves(waves, v[kWaveShare], v[kSolo]);
     double time_us = paid * (ceil_div(ceil_div(product.k, splits), step) * step_us + v[kEpilogue]);
@@ -255,14 +284,16 @@ ConvAnalytic::Tiled ConvAnalytic::tiled(const Product& product, double share, do
 ConvAnalytic::Tiled ConvAnalytic::best_tiled(const Product& product, double share,
                                              const ConvKernel* kernel) const {
   if (kernel != nullptr && kernel->tile_m > 0) {
-    const Tiled one = tiled(product, share, kernel->tile_m, kernel->tile_n);
+    const Tiled one = tiled(product, share, kernel->tile_m, kernel->tile_n, kernel->blocks);
     if (kernel->tile_m == kernel->tile_n) return one;
-    const Tiled other = tiled(product, share, kernel->tile_n, kernel->tile_m);
+    const Tiled other = tiled(product, share, kernel->tile_n, kernel->tile_m, kernel->blocks);
     return other.time_us < one.time_us ? other : one;
   }
   Tiled best{std::numeric_limits<double>::max(), 0, 0, 0};
-  for (const auto& [m, n] : kTiles) {
-    const Tiled candidate = tiled(product, share, m, n);
+  auto tiles = std::span(kTiles).subspan(kTensorTiles);
+  if (machine_.has_tensor_kernels) tiles = std::span(kTiles).first(kTiles.size() - kOtherTiles);
+  for (const auto& [m, n] : tiles) {
+    const Tiled candidate = tiled(product, share, m, n, 0);
     if (candidate.time_us < best.time_us) best = candidate;
   }
   return best;
@@ -288,7 +319,8 @@ ConvTime ConvAnalytic::finish(ConvTime time, double tensor_bytes, double kernels
 
 ConvTime ConvAnalytic::implicit_gemm(const ConvShape& shape, const ConvKernel* kernel) const {
   const bool is_plain = kernel != nullptr && kernel->algorithm == ConvAlgorithm::kPlainImplicitGemm;
-  const double share = values_[is_plain ? kPlainShare : kGemmShare];
+  double share = values_[is_plain ? kPlainShare : kGemmShare];
+  if (kernel != nullptr && kernel->is_of_ampere) share *= machine_.ampere_share;
   const Tiled product = best_tiled(gemm_of(shape), share, kernel);
   ConvTime time;
   time.algorithm = is_plain ? ConvAlgorithm::kPlainImplicitGemm : ConvAlgorithm::kImplicitGemm;
@@ -467,6 +499,8 @@ std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, dou
                     .tile_m = tile.m,
                     .tile_n = tile.n,
                     .winograd_tile = {}};
+  for (const std::string_view word : {"sm80", "ampere", "s1688", "s16816"})
+    kernel.is_of_ampere = kernel.is_of_ampere || contains(name, word);
   // The first of a call's kernels may be the one that prepares the image.
   if (contains(name, "winograd_nonfused")) {
     kernel.algorithm = ConvAlgorithm::kWinogradNonfused;

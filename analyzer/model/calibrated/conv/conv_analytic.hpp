@@ -35,6 +35,8 @@ struct ConvKernel {
   double tile_m = 0, tile_n = 0;
   // Images, rows and columns of 2x2 tiles in a block of the fused Winograd; 0 if the name has none.
   std::array<double, 3> winograd_tile{};
+  double blocks = 0;          // of the grid, which says how often k is split; 0 if not known
+  bool is_of_ampere = false;  // or of Turing: with instructions that all later GPUs have
 };
 
 // Returns the kernel of a convolution with filters of r x s and this stride; empty if the name is
@@ -64,7 +66,8 @@ struct ConvMachine {
   double bytes_per_us = 0;
   double l2_bytes = 0;
   double element_bytes = 4;
-  double channel_step = 8;          // to which channels are padded
+  double step = 8;                  // elements along k; tensor cores pad channels to it
+  double ampere_share = 1;          // of the peak, with instructions of Ampere
   bool has_tensor_kernels = false;  // 16 bits and fewer: matrix products only, on tensor cores
 };
 
@@ -107,8 +110,8 @@ class ConvAnalytic {
   };
 
   [[nodiscard]] Product gemm_of(const ConvShape& shape) const;
-  [[nodiscard]] Tiled tiled(const Product& product, double share, double tile_m,
-                            double tile_n) const;
+  [[nodiscard]] Tiled tiled(const Product& product, double share, double tile_m, double tile_n,
+                            double blocks) const;
   [[nodiscard]] Tiled best_tiled(const Product& product, double share,
                                  const ConvKernel* kernel) const;
   [[nodiscard]] double moved_us(double bytes) const;

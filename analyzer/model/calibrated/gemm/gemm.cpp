@@ -1,7 +1,6 @@
 #include "model/calibrated/gemm/gemm.hpp"
 
 #include "model/calibrated/calibration_json.hpp"
-#include "model/machines.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 

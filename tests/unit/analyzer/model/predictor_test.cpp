@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -108,6 +111,33 @@ TEST(Predictor, TellsLibrariesOf8BitProductsApart) {
   EXPECT_NE(cublas.time.value, block.time.value);
 }
 
+// DeepGEMM's own times of grouped products on H800 (its README at 5da24e22, 2025).
+TEST(Predictor, GroupedProductsAreProductsOfEachGroup) {
+  const Predictor calibrated(Models::kCalibrated);
+  double error = 0;
+  const std::vector<std::array<double, 5>> rows{{4, 8192, 4096, 7168, 1483.5},
+                                                {8, 4096, 7168, 2048, 880.2},
+                                                {1, 1024, 7168, 2048, 32.5},
+                                                {2, 512, 4096, 7168, 57.8},
+                                                {4, 256, 4096, 7168, 64.5}};
+  for (const auto& [groups, m, n, k, measured_us] : rows) {
+    const read::Op op = op_of("grouped_gemm",
+                              {{"groups", static_cast<std::int64_t>(groups)},
+                               {"m_total", static_cast<std::int64_t>(groups * m)},
+                               {"n", static_cast<std::int64_t>(n)},
+                               {"k", static_cast<std::int64_t>(k)}},
+                              {{"a_type", "f8e4m3"}, {"b_type", "f8e4m3"}, {"c_type", "bf16"}});
+    const auto found =
+        calibrated.predict(op, machine("h800-sxm5-80gb"), {"deep_gemm::sm90_fp8_gemm_1d2d", 0})
+            .prediction.value();
+    error += std::abs(in_microseconds(found.time) / measured_us - 1) / 5;
+    ASSERT_TRUE(found.interval90);
+    EXPECT_LT(in_microseconds(found.interval90->first), measured_us);
+    EXPECT_GT(in_microseconds(found.interval90->second), measured_us);
+  }
+  EXPECT_LT(error, 0.12);
+}
+
 TEST(Predictor, FallsBackToTheRoofline) {
   const Predictor calibrated(Models::kCalibrated);
   const auto wide = calibrated.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
@@ -204,6 +234,35 @@ TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
     const auto unknown = calibrated.predict(op, a100, {kernel, 330});
     ASSERT_TRUE(unknown.prediction) << unknown.reason;
     EXPECT_EQ(unknown.prediction->model, "roofline") << kernel;
+  }
+}
+
+TEST(Predictor, ConvolutionsOnTensorCoresOfAnyGpuHaveAnInterval) {
+  // The patch embeddings of two traces (tests/data/real_traces), by parameters of V100.
+  const Predictor calibrated(Models::kCalibrated);
+  const char* const kernel =
+      "cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8";
+  const auto found = [&](std::int64_t images, double blocks) {
+    read::Op op = op_of("conv",
+                        {{"n", images},
+                         {"c", 3},
+                         {"h", 224},
+                         {"w", 224},
+                         {"k", 768},
+                         {"r", 16},
+                         {"s", 16},
+                         {"stride", 16}},
+                        {{"type", "bf16"}, {"direction", "forward"}});
+    return calibrated.predict(op, machine("h100-sxm5-80gb"), {kernel, blocks}).prediction.value();
+  };
+  for (const auto& [images, blocks, measured_us] :
+       {std::tuple{4, 48, 98.2}, std::tuple{128, 1176, 863.1}}) {
+    const Prediction prediction = found(images, blocks);
+    EXPECT_EQ(prediction.model, "conv");
+    EXPECT_NEAR(in_microseconds(prediction.time), measured_us, 0.2 * measured_us);
+    ASSERT_TRUE(prediction.interval90);
+    EXPECT_LT(in_microseconds(prediction.interval90->first), measured_us);
+    EXPECT_GT(in_microseconds(prediction.interval90->second), measured_us);
   }
 }
 
