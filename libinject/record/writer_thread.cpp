@@ -192,7 +192,7 @@ std::string WriterThread::write(bool complete, bool is_last) {
     last_bytes_ = text.size();
     if (!options_.metrics_path.empty()) metrics = metrics_text(run_, facts, options_.run_name);
   }
-  const std::string error = file_.write(text);
+  std::string error = file_.write(text);
   if (!metrics.empty()) write_metrics(metrics);
   if (error.empty()) {
     complaint_made_ = false;
