@@ -105,11 +105,11 @@ train_ranks() {
     --iterations "$(((iterations + 1) / 2))" >&2
 }
 
-# report PROGRAM TITLE: the largest rows; the file has them all.
+# report PROGRAM TITLE [OPTION]...: the largest rows; the file has them all.
 report() {
   printf '%s\n\n' "$2"
   # Times of the simulated GPU follow its own model, so what was fitted to real ones says nothing.
-  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --models roofline --top 25 "$1.prof.json")
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --models roofline --top 25 "$1.prof.json" "${@:3}")
   printf '\n'
 }
 
@@ -157,7 +157,8 @@ report dlrm 'dlrm: layers named by macros'
 say 'building the other programs'
 build "${more_targets[@]}"
 train dlrm_plain
-report dlrm_plain 'dlrm_plain: the same program without macros'
+report dlrm_plain 'dlrm_plain: the same program without macros, its layers named by a file' \
+  --layers "$source_dir/examples/dlrm/plain.layers.json"
 if $has_ranks; then
   train_ranks
   printf '%s\n\n' 'allreduce: ranks as processes, their files merged'

@@ -34,9 +34,9 @@ struct Layers {
 [[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
 
-// Returns the name that a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in
-// files that never name layers EVENT#OCCURRENCE.
-[[nodiscard]] std::string match_name(const Event& event, const Capabilities& capabilities);
+// True if the rule's glob matches LAYER.EVENT, or EVENT if the layer is empty, or that name and
+// #OCCURRENCE behind it.
+[[nodiscard]] bool rule_fits(const LayerRule& rule, const Event& event);
 
 // Gives every event the layer of the first rule that fits it, and its op unless the event has one.
 // Returns the indices of the rules that fitted no event, which is how a misspelt rule shows.

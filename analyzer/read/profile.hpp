@@ -19,8 +19,6 @@ namespace inline_prof::read {
 // the injected library writes.
 struct Capabilities {
   std::string format = "prof.json generation 3";  // a name for messages
-  // Events have their layers; if not, name and occurrence tell them apart.
-  bool names_layers = true;
   // `iter_time_ms` are the times of iterations in a row, and each sample's offset lies in its own.
   bool times_whole_iterations = true;
   // A pair of events adds to the times; if not, there is nothing to correct.

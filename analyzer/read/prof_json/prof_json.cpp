@@ -38,11 +38,9 @@ Capabilities capabilities_of(Generation generation) {
       break;
     case Generation::kSecond:
       capabilities.format = "prof.json generation 2";
-      capabilities.names_layers = false;
       break;
     case Generation::kSecondOneShot:
       capabilities.format = "prof.json generation 2 (one-shot)";
-      capabilities.names_layers = false;
       break;
     case Generation::kThird:
       break;

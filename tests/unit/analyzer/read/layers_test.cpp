@@ -89,11 +89,17 @@ TEST(ApplyLayers, WhatTheLibrarySawIsNotReplaced) {
   EXPECT_EQ(profile.events[0].op->kind, "memory");
 }
 
-TEST(MatchName, FilesWithoutLayersNameTheOccurrence) {
-  const Event event = EventBuilder("fprop", 0, 1).occurrence(3);
-  EXPECT_EQ(match_name(event, {.names_layers = false}), "fprop#3");
-  EXPECT_EQ(match_name(event, {}), "fprop");
-  EXPECT_EQ(match_name(EventBuilder("fprop", 0, 1).layer("fc1"), {}), "fc1.fprop");
+TEST(ARule, MayNameTheOccurrence) {
+  const auto fits = [](const char* match, const Event& event) {
+    return rule_fits({.match = match, .layer = "", .op = {}}, event);
+  };
+  const Event third = EventBuilder("fprop", 0, 1).occurrence(3);
+  EXPECT_TRUE(fits("fprop", third));
+  EXPECT_TRUE(fits("fprop#3", third));
+  EXPECT_FALSE(fits("fprop#2", third));
+  const Event in_layer = EventBuilder("fprop", 0, 1).layer("fc1").occurrence(3);
+  EXPECT_TRUE(fits("fc1.*#3", in_layer));
+  EXPECT_FALSE(fits("fprop#3", in_layer));
 }
 
 }  // namespace
