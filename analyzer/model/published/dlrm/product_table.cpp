@@ -158,12 +158,12 @@ constexpr double kMostSize = 1e6;  // the product of four of them is below the l
 constexpr const char* kPrefixSetting = "kernel_prefix";
 constexpr const char* kUsualType = "f32";
 
-constexpr Column kBatch = size_column("batch_size", "products of one call", kMostSize);
+constexpr Column kProducts = size_column("batch_size", "products of one call", kMostSize);
 constexpr Column kM = size_column("M", "rows of A and C", kMostSize);
 constexpr Column kN = size_column("N", "columns of B and C", kMostSize);
 constexpr Column kK = size_column("K", "columns of A, rows of B", kMostSize);
 constexpr Column kType = word_column("type", "of A; f32 if absent");
-constexpr std::array kProductInputs{columns::kDram, columns::kThroughput, kBatch, kM, kN, kK,
+constexpr std::array kProductInputs{columns::kDram, columns::kThroughput, kProducts, kM, kN, kK,
                                     kType};
 
 constexpr std::array<std::string_view, 7> kParts{"n_unmatched",    "n_corners",  "effective_gflops",
@@ -172,7 +172,7 @@ constexpr std::array<std::string_view, 7> kParts{"n_unmatched",    "n_corners", 
 
 // The measured table.  A row may have empty cells, and then counts for nothing.
 constexpr std::array kTableInputs{
-    optional(kBatch),
+    optional(kProducts),
     optional(kM),
     optional(kN),
     optional(kK),
@@ -181,7 +181,7 @@ constexpr std::array kTableInputs{
     kType};
 constexpr std::size_t kNeeded = 6;  // of them
 
-ProductShape shape_of(const NamedRow& row) {
+ProductShape product_of(const NamedRow& row) {
   return {row.whole("batch_size"), row.whole("M"), row.whole("N"), row.whole("K")};
 }
 
@@ -194,7 +194,7 @@ RowPrediction predict_row(const ProductFile& file, const NamedRow& row) {
   const auto table = file.tables.find(type);
   if (table == file.tables.end())
     throw NoAnswer{"", fmt::format("the table has no products of {}", type)};
-  const ProductPrediction result = predict_product(table->second, shape_of(row),
+  const ProductPrediction result = predict_product(table->second, product_of(row),
                                                    {.gflops = row.number("peak_throughput_gflops"),
                                                     .gb_per_s = row.number("peak_dram_bw_gbps")});
   if (!result.error.empty()) {
@@ -246,7 +246,7 @@ ProductFile read_product_file(const std::filesystem::path& path, const std::stri
       ++incomplete;
       continue;
     }
-    const ProductShape shape = shape_of(row);
+    const ProductShape shape = product_of(row);
     const std::string type = type_of(row);
     const auto [place, is_new] = lines.emplace(std::pair(type, shape), table.line(i));
     if (!is_new && repeated++ == 0)
