@@ -100,7 +100,8 @@ TEST(AWatchedRun, KeepsToItsShare) {
                                                {"INLINE_PROF_WATCH=0.2%"}));
   const json& history = run.profile["history"];
   EXPECT_GT(history["pairs"], 0);
-  EXPECT_LE(history["cost_share"], 0.002);
+  // The thread's cost is read from a clock, and sanitized code is several times slower.
+  if (!INLINE_PROF_TEST_SANITIZED) EXPECT_LE(history["cost_share"], 0.002);
   const double seconds = history["until_s"].get<double>() - history["started_s"].get<double>();
   // Each pair takes two records of 2 us on the GPU.
   EXPECT_LE(history["pairs"].get<double>() * 4e-6, 0.002 * seconds);
