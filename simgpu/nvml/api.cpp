@@ -15,7 +15,6 @@
 #include <dlfcn.h>
 #include <exception>
 #include <fstream>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -38,18 +37,19 @@ std::string default_model_file() {
   return path.substr(0, path.rfind('/') + 1) + "simgpu_model.json";
 }
 
-// Read once, at the first initialisation; null if the settings cannot be used.
+// Read once, at the first initialisation; null if the settings cannot be used.  Never freed: a call
+// may be under way in another thread while the process ends.
 const Model* model() {
-  static const std::unique_ptr<const Model> read = []() -> std::unique_ptr<const Model> {
+  static const Model* const read = []() -> const Model* {
     try {
       if (!process_settings().error.empty()) throw SettingsError(process_settings().error);
-      return std::make_unique<Model>(read_model(default_model_file(), process_settings().settings));
+      return new Model(read_model(default_model_file(), process_settings().settings));
     } catch (const std::exception& error) {
       std::fprintf(stderr, "simgpu: %s\n", error.what());
       return nullptr;
     }
   }();
-  return read.get();
+  return read;
 }
 
 int device_count() {

@@ -23,7 +23,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 // Kernels take 30 us, but for a_0_ with 64 blocks.
 constexpr const char* kModel =
@@ -101,7 +100,7 @@ TEST(AWatchedRun, KeepsToItsShare) {
   const json& history = run.profile["history"];
   EXPECT_GT(history["pairs"], 0);
   // The thread's cost is read from a clock, and sanitized code is several times slower.
-  if (!INLINE_PROF_TEST_SANITIZED) EXPECT_LE(history["cost_share"], 0.002);
+  EXPECT_LE(history["cost_share"], INLINE_PROF_TEST_SANITIZED ? 0.02 : 0.002);
   const double seconds = history["until_s"].get<double>() - history["started_s"].get<double>();
   // Each pair takes two records of 2 us on the GPU.
   EXPECT_LE(history["pairs"].get<double>() * 4e-6, 0.002 * seconds);
@@ -126,14 +125,15 @@ TEST(AWatchedRun, IsRefusedBesideTheEndOfTheProgramAndLeftOutInOtherModes) {
 }
 
 // Found once, with the kernel and its iteration, and told to the user's command; the other kernels
-// are as they were.  The clock
-// runs 300 times as fast: a change is told after an hour, by blocks of half a minute.
+// are as they were.  The clock runs 300 times as fast: a change is told after an hour, by blocks of
+// half a minute.
 TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
+  constexpr const char* preloaded = INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD;
   const ProfiledRun run(
       "host_phases",
       watched({"--marks", "a:8:200", "a:8:18000:pause=1000", "a:8:5000:one=64:pause=1000"},
-              {"LD_PRELOAD=" INLINE_PROF_TEST_CLOCK_TOOL ":" INLINE_PROF_TEST_PRELOAD,
-               "CLOCK_SPEED=300", "RANK=3", "INLINE_PROF_OUT=prof.json",
+              {std::string("LD_PRELOAD=") + preloaded, "CLOCK_SPEED=300", "RANK=3",
+               "INLINE_PROF_OUT=prof.json",
                "INLINE_PROF_ON_CHANGE=env | grep CHANGE_ | sort >> changes"}));
   const json& profile = run.profile;
   ASSERT_EQ(profile["phases"].size(), 1U);
@@ -166,6 +166,7 @@ TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
 TEST(AWatchedRun, MeasuresTheSameOnTwoRanks) {
   std::vector<json> profiles(2);
   std::vector<std::thread> ranks;
+  ranks.reserve(2);
   for (int rank = 0; rank < 2; ++rank) {
     ranks.emplace_back([&profiles, rank] {
       const ProfiledRun run("host_phases", watched({"--marks", "a:40:700", "a:40:2500:pause=1000"},
