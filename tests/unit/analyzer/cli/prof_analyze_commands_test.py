@@ -702,7 +702,7 @@ class History(Commands):
         folder = self.watched([], 1)
         self.assertEqual(run("dataset", folder, "--format", "csv", "-o", self.path / "tables").returncode, 0)
         file, = (self.path / "tables/history").glob("**/*.csv")
-        rows = list(csv.DictReader(file.open()))
+        rows = list(csv.DictReader(file.read_text().splitlines()))
         iteration = [row for row in rows if row["event_index"] == ""]
         self.assertEqual(len(rows), 17 * len(iteration))
         self.assertEqual(iteration[0]["samples"], "5000")
