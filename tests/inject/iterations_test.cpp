@@ -225,7 +225,7 @@ TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
   for (int kernel = 0; kernel < 21; ++kernel)
     recording.append("k").append(std::to_string(kernel)).append(" ");
   recording += "s <22:" + std::to_string(22 * 250) + "\n" + step +
-               "<388:" + std::to_string(388 * 1000) + "\n";
+               "<388:" + std::to_string(388 * 4000) + "\n";
   const ProfiledRun run("host_recording", {.arguments = {"recording.txt", "2000"},
                                            .environment = {"INLINE_PROF_OVERHEAD=0"},
                                            .files = {{"recording.txt", recording}}});
