@@ -110,18 +110,15 @@ Layers read_layers(const std::filesystem::path& file) {
   return read_layers(read_text(file), file.string());
 }
 
-bool rule_fits(const LayerRule& rule, const Event& event) {
-  const std::string name = event.layer.empty() ? event.name : event.layer + "." + event.name;
-  return base::glob_matches(rule.match, name) ||
-         base::glob_matches(rule.match, fmt::format("{}#{}", name, event.occurrence));
-}
-
 std::vector<std::size_t> apply_layers(const Layers& layers, Profile& profile) {
   std::vector<bool> fitted(layers.rules.size(), false);
   for (Event& event : profile.events) {
+    const std::string name = event.layer.empty() ? event.name : event.layer + "." + event.name;
+    const std::string numbered = fmt::format("{}#{}", name, event.occurrence);
     for (std::size_t i = 0; i < layers.rules.size(); ++i) {
       const LayerRule& rule = layers.rules[i];
-      if (!rule_fits(rule, event)) continue;
+      if (!base::glob_matches(rule.match, name) && !base::glob_matches(rule.match, numbered))
+        continue;
       fitted[i] = true;
       if (!rule.layer.empty()) event.layer = rule.layer;
       if (!event.op) event.op = rule.op;

@@ -34,11 +34,9 @@ struct Layers {
 [[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
 
-// True if the rule's glob matches LAYER.EVENT, or EVENT if the layer is empty, or that name and
-// #OCCURRENCE behind it.
-[[nodiscard]] bool rule_fits(const LayerRule& rule, const Event& event);
-
 // Gives every event the layer of the first rule that fits it, and its op unless the event has one.
+// A rule fits if its glob matches LAYER.EVENT, or EVENT if the layer is empty, or that name and
+// #OCCURRENCE behind it.
 // Returns the indices of the rules that fitted no event, which is how a misspelt rule shows.
 std::vector<std::size_t> apply_layers(const Layers& layers, Profile& profile);
 

@@ -91,7 +91,10 @@ TEST(ApplyLayers, WhatTheLibrarySawIsNotReplaced) {
 
 TEST(ARule, MayNameTheOccurrence) {
   const auto fits = [](const char* match, const Event& event) {
-    return rule_fits({.match = match, .layer = "", .op = {}}, event);
+    Profile profile = profile_of({event}, 100);
+    return apply_layers({.file = "l.json", .rules = {{.match = match, .layer = "x", .op = {}}}},
+                        profile)
+        .empty();
   };
   const Event third = EventBuilder("fprop", 0, 1).occurrence(3);
   EXPECT_TRUE(fits("fprop", third));
