@@ -1,5 +1,6 @@
 #include "model/families/families.hpp"
 
+#include "model/calibrated/gemm/gemm_analytic.hpp"
 #include "model/machines.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 namespace inline_prof::model {
@@ -77,25 +77,11 @@ std::optional<double> peak_us(double flops, const read::Op& op, const read::Mach
   return flops / (peak->second * 1e6);
 }
 
-// The tile of "cutlass_80_tensorop_s1688gemm_128x256_32x3_nn_align1", columns and rows of the
-// result: cuBLAS computes its transpose.
-std::pair<double, double> tile_of(std::string_view kernel_name) {
-  const char* const end = kernel_name.data() + kernel_name.size();
-  for (std::size_t at = kernel_name.find('_'); at != std::string_view::npos;
-       at = kernel_name.find('_', at + 1)) {
-    int columns = 0, rows = 0;
-    const auto [x, columns_error] = std::from_chars(kernel_name.data() + at + 1, end, columns);
-    if (columns_error != std::errc{} || x == end || *x != 'x') continue;
-    const auto [rest, rows_error] = std::from_chars(x + 1, end, rows);
-    if (rows_error == std::errc{} && columns > 0 && rows > 0) return {columns, rows};
-  }
-  return {128, 128};  // the usual one
-}
-
 // Numbers of 16 bits that tiles load and write.  Unaligned operands pass through registers, a few
 // bytes at a time, and tiles side by side load the same ones again.
 double tile_traffic(const read::Op& op, std::string_view kernel_name) {
-  const auto [columns, rows] = tile_of(kernel_name);
+  constexpr std::pair usual_tile{128.0, 128.0};
+  const auto [columns, rows] = tile_in(kernel_name).value_or(usual_tile);
   const double m = integer(op, "m"), n = integer(op, "n"), k = integer(op, "k");
   const double numbers = m * k * std::ceil(n / columns) + n * k * std::ceil(m / rows) + m * n;
   return integer(op, "batch", 1) * numbers * (op.get<std::string>("a_type") == "f32" ? 2 : 1);

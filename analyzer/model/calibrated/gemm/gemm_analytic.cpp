@@ -193,21 +193,6 @@ bool is_side(double side) {
   return side >= kLeastSide && side <= kLargestSide && std::fmod(side, 8) == 0;
 }
 
-// The first "AxB" whose numbers can be sides of a tile.
-std::optional<std::pair<double, double>> tile_in(std::string_view name) {
-  for (std::size_t place = 0; place < name.size(); ++place) {
-    if (!is_decimal_digit(name[place]) || (place > 0 && is_decimal_digit(name[place - 1])))
-      continue;
-    std::size_t next = place;
-    const double first = number_at(name, next);
-    if (next + 1 >= name.size() || name[next] != 'x') continue;
-    ++next;
-    const double second = number_at(name, next);
-    if (is_side(first) && is_side(second)) return std::pair(first, second);
-  }
-  return std::nullopt;
-}
-
 // A split of k, if the blocks are a whole number of covers of C; else 0.
 double splits_of(const GemmShape& shape, double tile_m, double tile_n, double blocks) {
   const double cover = std::ceil(shape.m / tile_m) * std::ceil(shape.n / tile_n) * shape.batch;
@@ -460,6 +445,20 @@ GemmTime GemmAnalytic::predict_as(const GemmShape& shape, const GemmTime& choice
   return predict(shape, GemmKernel{.tile_m = static_cast<double>(choice.tile_m),
                                    .tile_n = static_cast<double>(choice.tile_n),
                                    .splits = static_cast<double>(choice.splits)});
+}
+
+std::optional<std::pair<double, double>> tile_in(std::string_view name) {
+  for (std::size_t place = 0; place < name.size(); ++place) {
+    if (!is_decimal_digit(name[place]) || (place > 0 && is_decimal_digit(name[place - 1])))
+      continue;
+    std::size_t next = place;
+    const double first = number_at(name, next);
+    if (next + 1 >= name.size() || name[next] != 'x') continue;
+    ++next;
+    const double second = number_at(name, next);
+    if (is_side(first) && is_side(second)) return std::pair(first, second);
+  }
+  return std::nullopt;
 }
 
 std::optional<GemmKernel> gemm_kernel(std::string_view name, const GemmShape& shape,
