@@ -3,6 +3,7 @@
 #include "sys/config_error.hpp"
 #include "sys/config_output.hpp"
 #include "sys/held_signal.hpp"
+#include "sys/log.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -26,8 +27,7 @@ namespace {
 constexpr int kMostNumbers = 10000;
 
 std::string reason(const std::string& path, const char* what, int error) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
-  return path + ": " + what + ": " + std::strerror(error);
+  return path + ": " + what + ": " + sys::error_text(error);
 }
 
 std::string directory_of(const std::string& path) {

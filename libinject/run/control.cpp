@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -21,7 +20,6 @@
 #include <iterator>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <thread>
@@ -72,8 +70,7 @@ class Asked {
     if (sys::read_control_file(path_, owner_).id == id_) unlink(path_.c_str());
     return fmt::format(
         "no answer in {} s through {}: the process is stopped, has not used the GPU yet, or "
-        "measures "
-        "nothing any more",
+        "measures nothing any more",
         seconds, path_);
   }
 
@@ -153,10 +150,10 @@ Line ask(const std::string& word, const std::string& request) {
 }  // namespace
 
 bool control(const std::vector<std::string>& words, int seconds) {
-  constexpr std::array<std::string_view, 5> requests{"pause", "resume", "characterise", "write",
-                                                     "status"};
-  if (words.size() < 2 || std::ranges::find(requests, words.back()) == requests.end())
-    throw UsageError(fmt::format("expected process ids, then {}", sys::kControlRequests));
+  if (words.size() < 2 ||
+      std::ranges::find(sys::kControlRequests, words.back()) == sys::kControlRequests.end())
+    throw UsageError(
+        fmt::format("expected process ids, then {}", sys::describe_control_requests()));
   std::vector<Line> lines;
   lines.reserve(words.size());
   for (std::size_t i = 0; i + 1 < words.size(); ++i)

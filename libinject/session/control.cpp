@@ -50,7 +50,7 @@ void Control::look() {
   // It may be a file of the user's that was named by mistake, and stays.
   if (answer.sentence.empty()) {
     return session_.warn_once("INLINE_PROF_CONTROL: " + path_ + " holds no request, expected " +
-                              std::string(sys::kControlRequests));
+                              sys::describe_control_requests());
   }
   std::string text(answer.is_done ? sys::kDone : sys::kRefused);
   text.append(" ").append(found.id).append(" ").append(answer.sentence).append("\n");

@@ -381,8 +381,7 @@ void Phases::leave(std::int64_t last, std::string reason) {
 std::string Phases::ask_to_begin_anew() {
   if (!are_followed())
     return "this run measures what its first iterations launched: its mode, INLINE_PROF_PHASES=0 "
-           "or "
-           "a list of iterations says so";
+           "or a list of iterations says so";
   if (trigger::is_paused() || session_.watching.is_paused()) return "it is paused";
   if (session_.state() < RunState::kMeasuring) return "it has no samples yet";
   is_asked_to_begin_anew_ = true;

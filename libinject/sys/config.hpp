@@ -63,9 +63,8 @@ struct Config {
   std::int64_t data_iterations = 0;
   std::int64_t one_shot_iterations = 1000;
   std::int64_t one_shot_every = 5;
-  std::uint64_t graph_copies_mib =
-      12;                          // for copies of graphs, by estimate: all of ours may take 16
-  std::int64_t graph_warmup = 10;  // warm-up launches of a new clone
+  std::uint64_t graph_copies_mib = 12;      // of copies of graphs, by estimate
+  std::int64_t graph_warmup = 10;           // warm-up launches of a new clone
   std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: not measured
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;

@@ -1,9 +1,10 @@
 #include "sys/control_file.hpp"
 
+#include "sys/log.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +23,7 @@ std::string take_word(std::string_view& rest) {
 
 std::string problem_of(int file, uid_t owner) {
   struct stat facts {};
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
-  if (fstat(file, &facts) != 0) return std::strerror(errno);
+  if (fstat(file, &facts) != 0) return error_text(errno);
   if (!S_ISREG(facts.st_mode)) return "is no regular file";
   if (facts.st_uid != owner) return "belongs to another user";
   if (facts.st_size > static_cast<off_t>(kLongestText)) return "is too large for a request";
@@ -32,12 +32,18 @@ std::string problem_of(int file, uid_t owner) {
 
 }  // namespace
 
+std::string describe_control_requests() {
+  std::string text(kControlRequests.front());
+  for (std::size_t i = 1; i < kControlRequests.size(); ++i)
+    text.append(i + 1 < kControlRequests.size() ? ", " : " or ").append(kControlRequests[i]);
+  return text;
+}
+
 ControlText read_control_file(const std::string& path, uid_t owner) {
   ControlText found;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
   if (file < 0) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
-    if (errno != ENOENT && errno != ENOTDIR) found.problem = std::strerror(errno);
+    if (errno != ENOENT && errno != ENOTDIR) found.problem = error_text(errno);
     if (errno == ELOOP) found.problem = "is a symbolic link";
     if (errno == ENXIO) found.problem = "is no regular file";  // a socket
     return found;

@@ -1,12 +1,12 @@
 #include "sys/detached_command.hpp"
 
 #include "sys/held_signal.hpp"
+#include "sys/log.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <memory>
 #include <sched.h>
@@ -147,11 +147,6 @@ bool is_passed_on(std::string_view entry) {
   return true;
 }
 
-std::string described(int error) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
-  return std::strerror(error);
-}
-
 }  // namespace
 
 DetachedCommand::DetachedCommand(std::string command) : command_(std::move(command)) {
@@ -186,12 +181,12 @@ std::string DetachedCommand::start(Variables variables) {
                      .inner_stack = middle + kShellStackBytes};
   const HeldSignals held;
   const long between = clone_for_now(start_shell, &start, middle);
-  if (between < 0) return "clone: " + described(static_cast<int>(-between));
+  if (between < 0) return std::string("clone: ") + error_text(static_cast<int>(-between));
   int status = 0;
   while (syscall(SYS_wait4, between, reinterpret_cast<long>(&status), __WALL, 0, 0) < 0 &&
          errno == EINTR) {
   }
-  if (start.error != 0) return "/bin/sh: " + described(start.error);
+  if (start.error != 0) return std::string("/bin/sh: ") + error_text(start.error);
   process_group_ = static_cast<int>(start.process);
   return "";
 }

@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <poll.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -89,6 +90,10 @@ void note_stderr() noexcept {
   const int saved_errno = errno;
   first_stderr = stderr_now();
   errno = saved_errno;
+}
+
+const char* error_text(int error) noexcept {
+  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe): see the header
 }
 
 void make_printable(std::span<char> text) noexcept {

@@ -30,6 +30,10 @@ inline constexpr int kMostLines = 64;
 // Writes a line at kWarning without counting it: progress, and the last line.
 [[gnu::format(printf, 1, 2)]] void say_uncounted(const char* format, ...) noexcept;
 
+// Returns the system's text for an errno. Unlike strerror()'s in general, glibc's of known errors
+// are constants.
+[[nodiscard]] const char* error_text(int error) noexcept;
+
 // Replaces each byte that may control a terminal, and each that is no UTF-8, by '?'.
 void make_printable(std::span<char> text) noexcept;
 
