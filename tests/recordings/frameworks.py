@@ -5,7 +5,6 @@ the environment of tests/real_programs: PYTHONPATH names where they are.
 """
 
 import argparse
-import dataclasses
 import functools
 import os
 import pathlib
@@ -17,6 +16,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "real_programs/programs"))
 import steps as loop  # noqa: E402
+from frameworks import titan  # noqa: E402 of tests/real_programs
 
 RANK = int(os.environ.get("RANK", "0"))
 WORLD = int(os.environ.get("WORLD_SIZE", "1"))
@@ -259,42 +259,6 @@ def replicated(steps, size):
 
 
 # --- TorchTitan
-
-def titan(steps, *settings):
-    """Its own trainer on its small Llama, with words made up here."""
-    import torchtitan.hf_datasets.text_datasets as text
-    import torchtitan.train
-    from torchtitan.components.tokenizer import BaseTokenizer
-    from torchtitan.config import ConfigManager
-
-    class Letters(BaseTokenizer):
-        eos_id = bos_id = 0
-
-        def encode(self, words, *_, **__):
-            return [ord(letter) % 256 for letter in words]
-
-        def decode(self, numbers, *_, **__):
-            return "".join(map(chr, numbers))
-
-        def get_vocab_size(self):
-            return 256
-
-    class Marked(torchtitan.train.Trainer):
-        def train_step(self, data):
-            loop.begins()
-            super().train_step(data)
-
-    real = torchtitan.train.train_spec_module.get_train_spec
-    torchtitan.train.train_spec_module.get_train_spec = lambda name: dataclasses.replace(
-        real(name), build_tokenizer_fn=lambda config: Letters())
-    text.split_dataset_by_node = lambda samples, rank, ranks: samples
-    text.DATASETS["c4_test"].loader = lambda path: [{"text": "any words do " * 100}] * 64
-    trainer = Marked(ConfigManager().parse_args([
-        "--model.name", "llama3", "--model.flavor", "debugmodel", "--training.dataset", "c4_test",
-        "--training.seq_len", "64", "--training.local_batch_size", "2", "--training.steps", str(steps),
-        "--job.dump_folder", "/tmp/titan_dump", *settings]))
-    trainer.train()
-
 
 def titan_sharded(steps, size):
     titan(steps)

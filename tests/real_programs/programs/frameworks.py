@@ -161,8 +161,8 @@ def torchrec(steps):
     trained(model, steps, loss_of)
 
 
-def titan(steps):
-    """TorchTitan's own trainer on its small Llama, FSDP2, with words made up here."""
+def titan(steps, *settings):
+    """TorchTitan's own trainer on its small Llama, FSDP2, with words made up here; `settings` are more of its options."""
     import torchtitan.hf_datasets.text_datasets as text
     import torchtitan.train
     from torchtitan.components.tokenizer import BaseTokenizer
@@ -193,7 +193,8 @@ def titan(steps):
     with tempfile.TemporaryDirectory() as folder:
         Marked(ConfigManager().parse_args([
             "--model.name", "llama3", "--model.flavor", "debugmodel", "--training.dataset", "c4_test", "--training.seq_len", "64",
-            "--training.local_batch_size", "2", "--training.steps", str(steps), "--job.dump_folder", folder])).train()
+            "--training.local_batch_size", "2", "--training.steps", str(steps), "--job.dump_folder", folder,
+            *settings])).train()
 
 
 if __name__ == "__main__":
