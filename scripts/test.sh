@@ -239,7 +239,8 @@ run_tests() {
       --timeout "$test_timeout_seconds" --output-on-failure --no-tests=error
       --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
     [[ "$build_dir" == build/tsan* ]] &&
-      command=("${fixed_addresses[@]}" "${command[@]}" --exclude-regex "$not_under_tsan")
+      command=(env "TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$PWD/tests/tsan_suppressions.txt"
+        "${fixed_addresses[@]}" "${command[@]}" --exclude-regex "$not_under_tsan")
     # Undefined behaviour traps there: with this its place is printed.
     [[ "$build_dir" == build/asan* ]] &&
       command=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1" "${command[@]}"
