@@ -111,7 +111,12 @@ void remove_dead_temporaries(const std::string& wanted) {
     const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (file < 0) continue;
     struct stat facts {};
-    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0) {
+    struct stat named {};
+    // Its writer may have ended since, and the name may be another writer's: nobody takes it while
+    // it names the file whose lock is held here.
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
+        lstat(path.c_str(), &named) == 0 && named.st_ino == facts.st_ino &&
+        named.st_dev == facts.st_dev) {
       unlink(path.c_str());
     }
     close(file);
