@@ -39,8 +39,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 inject_folders=(tests/unit/macros tests/unit/libinject simgpu/tests tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
-# These differ only in the launches that the search for iterations reads; its unit tests run under asan, too.
-not_under_asan='AreFoundWhereTheyBegin/(accumulation|alternating|evaluation|data)|SixteenMicroSteps'
+# Simulated months, noise and fits, which take the memory and the thread that shorter tests take, too.
+statistical='Month|FindsThreePercent|FindsNoneInNoise|OverheadInterval|Families.Predict'
+# The first differ only in the launches that the search for iterations reads; its unit tests run under asan, too.  The
+# last run reports and tables that analyzer.cli, analyzer.commands and analyzer.prof_model run as well.
+not_under_asan="$statistical|AreFoundWhereTheyBegin/(accumulation|alternating|evaluation|data)|SixteenMicroSteps|\
+analyzer.(published.reports|nvmmh|seer.prof_model|schemas)"
 # The other tests show the same about threads; these differ in size, in what they launch, or in the driver's function
 # that fails.  Failing events and streams stay.
 not_under_tsan="$not_under_asan|AMillionLabels|FindsAKernelThatGetsSlower|OfASetUpAreLeft|AreFoundWhereTheyBegin/plain|OfAStepOf2500Launches|\
