@@ -270,7 +270,8 @@ bool most_samples_are_missing(Session& session) {
 bool settle_completeness(Session& session, End end) {
   sys::on_large_stack([&] { session.phases.settle_others(); });
   const bool has_all = settle_by_phase(session);
-  if (session.graph_launch_count() > 0) {
+  if (const Course& course = session.phases.course();
+      course.targets.size() > course.plain_targets) {
     const std::string note = [&] {
       const std::lock_guard lock(session.run.mutex);
       return session.contexts.graph_note();

@@ -92,6 +92,29 @@ TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
   }
 }
 
+// What is said of a run must be true of it: pairs in graphs are of no interest without graphs, and
+// a program that ends destroys its streams, too.
+TEST(TheRecord, BlamesNothingThatDidNotHappen) {
+  constexpr const char* no_pair = "graph: no pair could be read";
+  const std::string begin = "context 0 primary\nmodule 0 m0 module\nstream 2\ngraph 0 0 2\nloop ";
+  const std::string step = "\niteration\nlaunch 0 0 2 1\n";
+  const auto run_of = [](const std::string& script, const Texts& environment) {
+    return ProfiledRun(
+        "host_script",
+        {.arguments = {"script"},
+         .environment = joined(environment, {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=9"}),
+         .files = {{"script", script}}});
+  };
+  const Texts failing{"SIMGPU_FAIL=cuGraphLaunch:2:count=1"};  // the calibration's
+  EXPECT_THAT(run_of(begin + "100" + step + "sync\nend\n", failing).profile["warnings"], IsEmpty());
+  EXPECT_THAT(
+      run_of(begin + "100" + step + "replay 0 2\nsync\nend\n", failing).profile["warnings"].dump(),
+      HasSubstr(no_pair));
+  const ProfiledRun ended = run_of(begin + "8" + step + "sync\nend\nunstream 2\n", {});
+  EXPECT_EQ(ended.profile["events"][0]["reason"],
+            "4 of 9 samples are missing: the program ended first");
+}
+
 TEST(TheOverheadMeasurement, FindsWhatThePairsCost) {
   // Five kernels of 10 us each and the origin, 55 us, and a pair in every armed iteration, each of
   // whose two records takes 5 us.

@@ -33,6 +33,7 @@ class IterationsTest(HookedTest):
 
     def test_each_step_of_one_optimizer(self):
         self.assertEqual(self.ends([optimizer_of()] * 3), [1, 1, 1])
+        self.assertEqual(self.abi.facts["iterations"], "optimizer step")
 
     def test_accumulated_gradients_are_one_iteration(self):
         model = nn.Linear(2, 2)

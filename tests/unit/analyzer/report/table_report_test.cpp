@@ -178,6 +178,12 @@ TEST(TableReport, TellsNoOverheadOfIterationsThatDifferTooMuch) {
   EXPECT_THAT(report, Not(HasSubstr("more iterations")));
 }
 
+TEST(TableReport, SaysThatIterationsAreAnOptimizersSteps) {
+  read::Profile profile = small_profile();
+  profile.runtime_data.push_back({"inline_prof.iterations", 0, "", {"optimizer step"}});
+  EXPECT_THAT(report_of(profile), HasSubstr("median of 5; found by optimizer step\n"));
+}
+
 TEST(TableReport, CountsLaunchesThatFoundNoFreePairAsNoSamples) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
   profile.dropped.emplace_back("ring_full", 1012);
