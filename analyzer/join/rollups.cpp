@@ -76,7 +76,9 @@ std::vector<Total> finished(const std::map<std::string, Sums>& sums) {
     if (each.predicted_us > 0) total.ratio = each.compared_us / each.predicted_us;
     if (each.peak_us > 0 && total.time_us > 0) total.peak_part = each.peak_us / total.time_us;
   }
-  std::ranges::stable_sort(totals, std::greater(), &Total::time_us);
+  std::ranges::stable_sort(totals, std::greater(), [](const Total& total) {
+    return std::pair(total.share_percent.value_or(0.0), total.time_us);
+  });
   return totals;
 }
 

@@ -21,8 +21,8 @@ struct Total {
   std::optional<double> peak_part;  // of the peak of its matrix products: model flops utilisation
 };
 
-// Return the largest first.  Operators are those of PyTorch, library calls, or kernels where nobody
-// said what they compute.
+// Return the largest share first.  Operators are those of PyTorch, library calls, or kernels where
+// nobody said what they compute.
 [[nodiscard]] std::vector<Total> totals_by_operator(const Analysis& analysis);
 [[nodiscard]] std::vector<Total> totals_by_layer_pattern(const Analysis& analysis);
 

@@ -218,14 +218,15 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
 }
 
 void write_totals(std::string& out, std::string_view title, const std::vector<join::Total>& totals,
-                  const join::Analysis& analysis, std::size_t width) {
+                  std::size_t width) {
   if (totals.empty()) return;
   fmt::format_to(std::back_inserter(out), "\n{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n", "share", "us",
                  "number", "of pred", "peak", title);
   for (std::size_t i = 0; i < std::min(kMostTotals, totals.size()); ++i) {
     const join::Total& total = totals[i];
     fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
-                   percent_of(total.time_us, analysis.iteration.us), total.time_us, total.count,
+                   total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-",
+                   total.time_us, total.count,
                    total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
                    total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-",
                    shortened(printable(total.name), width - 43));
@@ -244,9 +245,8 @@ void write_summary(std::string& out, const join::Analysis& analysis, const Table
   for (const std::string& change : described_changes(analysis))
     add_labelled(out, "changed", change, width);
   write_causes(out, analysis, width);
-  write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), analysis,
-               width);
-  write_totals(out, "operators", join::totals_by_operator(analysis), analysis, width);
+  write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), width);
+  write_totals(out, "operators", join::totals_by_operator(analysis), width);
   out += '\n';
   if (options.details) return;
   constexpr std::size_t most_warnings = 10;

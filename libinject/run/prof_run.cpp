@@ -153,6 +153,16 @@ void check_settings() {
   }
 }
 
+// Names the option that set the variable which `error` complains of, if one did.
+std::string in_words_of_options(std::string error, const Options& options) {
+  for (const auto& [option, variable, is_path] : kSettings) {
+    const std::string setting = std::string(variable) + "=";
+    if (error.starts_with(setting) && options.settings.contains(variable))
+      error.replace(0, setting.size(), std::string(option) + " ");
+  }
+  return error;
+}
+
 // Writes a schedule of the layers that fit `glob`, whatever encloses them, and returns its path.
 // The name comes from the glob: all ranks of a host may write it.
 std::string schedule_of_layers(const std::string& glob) {
@@ -178,7 +188,11 @@ void apply_settings(const Options& options) {
   }
   if (options.exit_when_done) setenv("INLINE_PROF_EXIT_WHEN_DONE", "1", 1);
   if (options.torch) setenv("INLINE_PROF_TORCH", "1", 1);
-  check_settings();
+  try {
+    check_settings();
+  } catch (const sys::ConfigError& error) {
+    throw sys::ConfigError(in_words_of_options(error.what(), options));
+  }
 }
 
 // Returns what LD_PRELOAD names beside our library. Another copy of it is left out: it would

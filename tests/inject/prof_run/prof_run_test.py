@@ -112,9 +112,11 @@ class AProgramUnderTheLibrary(ProfRun):
     def test_does_not_start_without_its_schedule(self):
         result = self.run_it("--schedule", "none.json", "--", "/bin/echo", "ran")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("none.json: No such file or directory; expected a readable file", result.stderr)
+        self.assertRegex(result.stderr, "^prof-run: --schedule /.*/none.json: No such file or directory; "
+                         "expected a readable file")
         result = self.run_it("--", "/bin/echo", "ran", INLINE_PROF_SCHEDULE="none.json")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, "^prof-run: INLINE_PROF_SCHEDULE=none.json: ")
 
     def test_may_be_the_doctor_behind_its_options(self):
         result = self.run_it("--sim", "doctor")
