@@ -3,9 +3,11 @@
 #include "hook/driver_functions.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/hot_line.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -112,6 +114,17 @@ bool is_unknown_form(const char* name, const void* real) noexcept {
   return false;
 }
 
+// Never closes the driver: our wrappers, and events that are still to be read, may outlive the
+// application's own handle, and a driver that is loaded again may be elsewhere.
+void keep_driver_loaded() noexcept {
+  static constinit std::atomic_flag is_kept = ATOMIC_FLAG_INIT;
+  if (is_kept.test_and_set(std::memory_order_relaxed)) return;
+  sys::on_large_stack([] {
+    if (dlopen(sys::kDriverSoname, RTLD_LAZY | RTLD_NOLOAD) == nullptr)
+      dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
+  });
+}
+
 }  // namespace
 
 const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
@@ -158,6 +171,7 @@ const HookedFunction* hooked_by_request(const char* name, int version,
 
 void* wrap(const HookedFunction& hooked, void* real) noexcept {
   if (real == nullptr || real == hooked.wrapper || real == hooked.spare_wrapper) return real;
+  keep_driver_loaded();
   void* known = nullptr;
   if (hooked.real->compare_exchange_strong(known, real) || known == real) return hooked.wrapper;
   if (hooked.spare_original != nullptr) {

@@ -92,8 +92,8 @@ TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
   }
 }
 
-// What is said of a run must be true of it: pairs in graphs are of no interest without graphs, and
-// a program that ends destroys its streams, too.
+// Pairs in graphs are of no interest without graphs, and a program that ends destroys its streams,
+// too.
 TEST(TheRecord, BlamesNothingThatDidNotHappen) {
   constexpr const char* no_pair = "graph: no pair could be read";
   const std::string begin = "context 0 primary\nmodule 0 m0 module\nstream 2\ngraph 0 0 2\nloop ";

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <initializer_list>
+#include <sys/mman.h>
 
 namespace {
 
@@ -30,6 +31,17 @@ Function find(const char* name) {
   return function;
 }
 
+// Looks whether there is a driver, as MPI libraries do.  Whatever is mapped next takes its place,
+// so that it is somewhere else when it is loaded again.
+void probe_and_close() {
+  driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) fail("driver");
+  find<Launch>("cuLaunchKernel");
+  dlclose(driver);
+  for (int i = 0; i < 64; ++i)
+    mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 const char* presence(const void* address) {
   return address == nullptr ? "absent" : "present";
 }
@@ -37,6 +49,7 @@ const char* presence(const void* address) {
 }  // namespace
 
 int main() {
+  probe_and_close();
   // Nothing is loaded yet: a probe must see nothing, whatever a preloaded library exports.
   std::printf("before: default %s\n", presence(dlsym(RTLD_DEFAULT, "cuLaunchKernel")));
   std::printf("error %s\n", presence(dlerror()));
