@@ -1,9 +1,11 @@
 """Checks what is read from Inductor's code: modules by the calls of kernels, bytes by their loads and stores."""
 
+import importlib.util
 import types
 import unittest
 import unittest.mock
 
+import fake_abi
 from needs import torch_or_skip
 
 torch = torch_or_skip()
@@ -59,6 +61,10 @@ def lines_of(text):
     return text.split("\n")
 
 
+def add(x, y, out, count):
+    pass
+
+
 class InductorTest(unittest.TestCase):
     def code(self, text, names=None):
         found = inductor.Code(text, [inductor.Graph(types.SimpleNamespace(nodes=[node("linear", modules=("L['self'].x",))])),
@@ -103,6 +109,23 @@ class InductorTest(unittest.TestCase):
         kernel.inductor_meta["kernel_num_gb"] = 1e-6
         (work,) = inductor.works_of_kernel(kernel, (whole, half, small, table, half, 64))
         self.assertEqual((work.attributes["read_bytes"], work.attributes["write_bytes"]), (1000 - 384, 384))
+
+    @unittest.skipUnless(importlib.util.find_spec("triton"), "no Triton")
+    def test_a_kernel_that_somebody_wrote_has_the_bytes_of_its_tensors(self):
+        import triton.runtime.jit as written
+
+        abi = fake_abi.FakeAbi()
+        x, out = torch.ones(1000), torch.ones(500)
+        original = written.JITFunction.run
+        with unittest.mock.patch.object(written.JITFunction, "run", lambda kernel, *args, grid, warmup, **kwargs: "its answer"):
+            ours = inductor.Inductor(abi, None, None)
+            ours.look()
+            kernel = written.JITFunction(add)
+            self.assertEqual(kernel[(1,)](x, x, out=out, count=7), "its answer")
+            ours.pause()
+            self.assertEqual(kernel[(1,)](x, x, out=out, count=7), "its answer")
+        self.assertIs(written.JITFunction.run, original)
+        self.assertEqual(abi.calls, [("triton::add, whose tensors have 0.006 MB", ())])
 
     def test_what_is_replaced_is_put_back(self):
         import torch._inductor.compile_fx as compiling

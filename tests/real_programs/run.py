@@ -148,8 +148,7 @@ TABLE = [
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True, short_copies=True),
 ]
 TABLE += [framework("megatron", 2), framework("megatron_pipeline", 2), framework("accelerate", 1),
-          framework("deepspeed_zero2", 2, ways=("bare",)),  # it writes the time to standard output
-          framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36),
+          framework("deepspeed_zero2", 2), framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36),
           framework("torchrec", 1), framework("titan", 2)]
 TABLE += [Program(name, [PROGRAMS / file], (120, 2000), frameworks=True, short=True, ways=ways, torch=False,
                   loops=False)

@@ -132,6 +132,17 @@ def works_of_kernel(kernel, args):
     return [moves(read, write, "fused reduction" if is_reduction else "fused", int(meta.get("kernel_flop") or elements))]
 
 
+def name_of_written(kernel, args):
+    """Returns the name (bytes) of one call of a Triton kernel that somebody wrote: with the bytes of all its tensors, the most that
+    it moves if it uses each element once.  What it computes its source does not tell."""
+    name = "triton::" + getattr(kernel, "__name__", "kernel")
+    try:
+        most = sum({each.data_ptr(): distinct_bytes(each) for each in args if isinstance(each, torch.Tensor)}.values())
+    except Exception:  # tensors without strides or memory
+        return name.encode()
+    return ("%s, whose tensors have %.4g MB" % (name, most / 1e6)).encode()
+
+
 class Inductor:
     """Describes calls of compiled kernels and gives them their modules' path, while the library wants it."""
 
@@ -159,9 +170,12 @@ class Inductor:
         if not self.is_on:
             return
         running = sys.modules.get("torch._inductor.runtime.triton_heuristics")
+        written = sys.modules.get("triton.runtime.jit")
         externs = getattr(sys.modules.get("torch._inductor.select_algorithm"), "extern_kernels", None)
         if running is not None:
             self._replace(running.CachingAutotuner, "run", self._around_run)
+        if written is not None:
+            self._replace(written.JITFunction, "run", self._around_written)
         if externs is not None:
             for name in ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_mm", "bias_addmm"):
                 if name in vars(externs):
@@ -229,6 +243,21 @@ class Inductor:
                     name = b"inductor::" + kernel.fn.__name__.encode()
                     abi.call_close(name, b"compiled", self._works_of(kernel, args))
                 self._leave(restore)
+
+        return run
+
+    def _around_written(self, original):
+        abi = self._abi
+
+        def run(kernel, *args, **kwargs):
+            if not self.is_on:
+                return original(kernel, *args, **kwargs)
+            abi.call_open()
+            try:
+                return original(kernel, *args, **kwargs)
+            finally:
+                if abi.call_launches() > 0:
+                    abi.call_close(name_of_written(kernel, (*args, *kwargs.values())), None, ())
 
         return run
 

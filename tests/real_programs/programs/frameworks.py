@@ -4,7 +4,9 @@ requirements_frameworks.txt."""
 import argparse
 import dataclasses
 import functools
+import logging
 import os
+import sys
 import tempfile
 
 import steps as loop
@@ -72,6 +74,7 @@ def megatron_pipeline(steps):
 
 
 def deepspeed_zero2(steps):
+    logging.disable(logging.WARNING)  # its lines begin with the time
     import deepspeed
 
     model = blocks(2)
@@ -209,6 +212,6 @@ if __name__ == "__main__":
         distributed.init_process_group("nccl", device_id=torch.device("cuda", RANK))
     globals()[arguments.name](arguments.steps)
     torch.cuda.synchronize()
-    print("done", flush=True)
+    sys.stdout.write("done\n")  # print() writes twice under torchrun
     if distributed.is_initialized():
         distributed.destroy_process_group()
