@@ -115,7 +115,7 @@ void remove_dead_temporaries(const std::string& wanted) {
     // Its writer may have ended since, and the name may be another writer's: nobody takes it while
     // it names the file whose lock is held here.
     if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
-        lstat(path.c_str(), &named) == 0 && named.st_ino == facts.st_ino &&
+        stat(path.c_str(), &named) == 0 && named.st_ino == facts.st_ino &&
         named.st_dev == facts.st_dev) {
       unlink(path.c_str());
     }
