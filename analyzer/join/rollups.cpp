@@ -1,9 +1,12 @@
 #include "join/rollups.hpp"
 
 #include "base/text.hpp"
+#include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/idle.hpp"
+#include "join/diagnose/rank_waits.hpp"
 #include "join/layer_sums.hpp"
 #include "join/notable_rows.hpp"
+#include "join/place/device_time.hpp"
 #include "join/rows/layer_pattern.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -89,9 +92,11 @@ bool contains(std::string_view text, std::string_view part) {
 // The causes in the order in which a row is asked for them, with what to do.
 enum class CauseKind : std::uint8_t {
   kOptimizer,
+  kRuns,
   kCasts,
   kCopies,
   kMoves,
+  kPageable,
   kAttention,
   kRanks,
   kSlower,
@@ -103,12 +108,14 @@ struct CauseWords {
   std::string_view name;
   std::string_view advice;
 };
-constexpr std::array<CauseWords, 9> kCauseWords{
+constexpr std::array<CauseWords, 11> kCauseWords{
     {{"unfused optimizer", "use a fused one (PyTorch: fused=True)"},
+     {"unfused kernels in a row", "one could do the work of each row: fuse them (torch.compile)"},
      {"dtype casts", "keep tensors in one type, or let torch.compile fuse the casts"},
      {"copies", "keep tensors contiguous, or let torch.compile fuse the copies"},
      {"copies within the device",
       "write into their destination at once, as into the buffers of a captured graph's inputs"},
+     {"copies of pageable memory", "pin it: pin_memory=True, and copy with non_blocking=True"},
      {"attention of single products", "use scaled_dot_product_attention"},
      {"collectives that take longer than their transfer",
       "other ranks come later, or the links are shared; prof-analyze ranks says which comes last"},
@@ -138,18 +145,22 @@ std::set<std::string> layers_of_plain_attention(const std::vector<MergedRow>& me
 }
 
 class CauseFinder {
+  using Key = std::pair<CauseKind, std::string>;
+
  public:
   explicit CauseFinder(const Analysis& analysis)
       : analysis_(analysis), attention_(layers_of_plain_attention(analysis.merged)) {}
 
   std::vector<Cause> find() {
+    const std::vector<bool> is_in_run = add_runs();
     for (const std::size_t i : innermost_rows(analysis_.merged))
-      add(analysis_.merged[i]);
+      if (!is_in_run[i]) add(analysis_.merged[i]);
     std::vector<Cause> causes;
     for (auto& [key, cause] : causes_) {
       if (cause.rows > 0) causes.push_back(std::move(cause));
     }
     add_idle(causes);
+    add_rank_waits(causes);
     const double least_us = kLeastCausePercent * 0.01 * analysis_.iteration.us.value_or(0.0);
     std::erase_if(causes, [&](const Cause& cause) { return !(cause.gain_us >= least_us); });
     std::ranges::stable_sort(causes, std::greater(), &Cause::gain_us);
@@ -173,12 +184,65 @@ class CauseFinder {
     }
     ++cause.rows;
     cause.time_us += *row.in_iteration_us;
+    add_gain({kind, key}, row, gain_us);
+  }
+
+  void add_gain(const Key& key, const MergedRow& row, double gain_us) {
+    Cause& cause = causes_[key];
     cause.gain_us += gain_us;
-    if (double& largest = largest_us_[{kind, key}]; gain_us > largest) {
+    if (double& largest = largest_us_[key]; gain_us > largest) {
       largest = gain_us;
       cause.row = static_cast<std::size_t>(&row - analysis_.merged.data());
-      cause.where = row.layer.empty() ? operator_of(row) : row.layer + " " + operator_of(row);
+      const std::string operation = operator_of(row);
+      cause.where =
+          row.layer.empty() || row.layer == operation ? operation : row.layer + " " + operation;
     }
+  }
+
+  // Equal layers are one cause.  Returns which of the merged rows are in a run.
+  std::vector<bool> add_runs() {
+    std::vector<std::size_t> merged_of(analysis_.rows.size());
+    for (std::size_t i = 0; i < analysis_.merged.size(); ++i)
+      for (const std::size_t row : analysis_.merged[i].rows)
+        merged_of[row] = i;
+    std::vector<bool> is_in_run(analysis_.merged.size(), false);
+    const auto devices =
+        static_cast<double>(std::max<std::size_t>(1, analysis_.placement.devices.size()));
+    for (const FusableRun& run : fusable_runs(analysis_.rows)) {
+      const MergedRow& first = analysis_.merged[merged_of[run.rows.front()]];
+      if (attention_.contains(first.layer) || is_of_unfused_optimizer(first)) continue;
+      const std::string layers = layer_pattern(layer_to_fuse_in(analysis_.rows[run.rows.front()]));
+      const Key key{CauseKind::kRuns, layers};
+      Cause& cause = causes_[key];
+      const CauseWords& words = kCauseWords.at(static_cast<std::size_t>(CauseKind::kRuns));
+      cause.name = words.name;
+      if (!layers.empty())
+        cause.name = "unfused kernels in " + layers.substr(layers.find_last_of('/') + 1);
+      cause.advice = words.advice;
+      for (const std::size_t row : run.rows) {
+        const std::size_t merged = merged_of[row];
+        if (is_in_run[merged]) continue;  // of another device
+        is_in_run[merged] = true;
+        ++cause.rows;
+        cause.time_us += *analysis_.merged[merged].in_iteration_us;
+      }
+      add_gain(key, first, (run.measured_us - run.fused_us) / devices);
+    }
+    return is_in_run;
+  }
+
+  // Returns the row's time beside which its device does nothing else, as a mean over devices.
+  double exposed_us(const MergedRow& row) {
+    double sum_us = 0.0;
+    for (const std::size_t i : row.rows) {
+      const DeviceKey device = device_of(analysis_.rows[i]);
+      const auto placed = analysis_.placement.devices.find(device);
+      if (placed == analysis_.placement.devices.end()) return *row.in_iteration_us;
+      const auto time =
+          device_times_.try_emplace(device, analysis_.placement, placed->second).first;
+      sum_us += time->second.exposed_us(i, analysis_.rows[i].in_iteration_us.value_or(0.0));
+    }
+    return sum_us / static_cast<double>(row.rows.size());
   }
 
   void add(const MergedRow& row) {
@@ -193,14 +257,20 @@ class CauseFinder {
         row.source == "aten::contiguous")
       return count(CauseKind::kCopies, "", row, time_us);
     if (contains(first.event.str(), "DtoD")) return count(CauseKind::kMoves, "", row, time_us);
+    if (first.op_kind.str() == op_kind_name(OpKind::kCopy)) {
+      if (contains(first.event.str(), "ageable"))
+        count(CauseKind::kPageable, "", row, time_us - predicted_us);
+      return;  // no kernel would do it faster
+    }
     if (attention_.contains(row.layer) && first.op_kind.str() != op_kind_name(OpKind::kGemm))
       return count(CauseKind::kAttention, "", row, time_us);
     const bool is_far_above_bound =
         is_bound(row) && row.verdict == Verdict::kAboveBound && *row.ratio >= kFarAboveBound;
-    // The time of a collective holds the waiting for the ranks that come later.
+    // The time of a collective holds the waiting for the ranks that come later.  Only what no other
+    // work hides makes the iteration longer.
     if (first.op_kind.str() == op_kind_name(OpKind::kCollective)) {
       if (row.verdict == Verdict::kSlower || is_far_above_bound)
-        count(CauseKind::kRanks, "", row, time_us - predicted_us);
+        count(CauseKind::kRanks, "", row, std::min(time_us - predicted_us, exposed_us(row)));
       return;
     }
     if (row.verdict == Verdict::kSlower)
@@ -248,7 +318,8 @@ class CauseFinder {
     if (!mean) return;
     constexpr std::array<CauseWords, kIdleReasons> words{
         {{"launch-bound", "capture the step in a graph, or launch less (torch.compile)"},
-         {"waits between iterations", "load data earlier, and do less between two iterations"},
+         {"waits before the first launch",
+          "load and prepare data earlier, and do less between two iterations"},
          {"host synchronisation", "leave out .item(), .cpu() and synchronisations"},
          {"waits for other streams or ranks", "prof-analyze ranks says which rank comes last"},
          {"starts of queued kernels", "capture them in a graph, or fuse them"},
@@ -264,11 +335,24 @@ class CauseFinder {
     }
   }
 
-  using Key = std::pair<CauseKind, std::string>;
+  // Times of collectives' kernels that are no work of theirs.
+  void add_rank_waits(std::vector<Cause>& causes) const {
+    const auto devices = last_devices(analysis_.rank_waits, analysis_.runs);
+    if (devices.empty() || !analysis_.iteration.us) return;
+    const LastDevice& last = devices.front();
+    const double us = 0.01 * last.exposed_percent * *analysis_.iteration.us;
+    causes.push_back({.name = "waits of the other ranks",
+                      .advice = "divide the work evenly; prof-analyze ranks has each collective",
+                      .where = "for " + name_of(last, analysis_.runs),
+                      .time_us = us,
+                      .gain_us = us});
+  }
+
   const Analysis& analysis_;
   std::set<std::string> attention_;
   std::map<Key, Cause> causes_;
   std::map<Key, double> largest_us_;
+  std::map<DeviceKey, DeviceTime> device_times_;
   std::size_t foreach_count_ = 0;
 };
 

@@ -92,8 +92,14 @@ std::string describe_whole(const join::Analysis& analysis) {
     if (part < least_percent) continue;
     parts.push_back(fmt::format("{:.1f} % {}{}", part, parts.empty() ? "of it is " : "", words));
   }
-  return fmt::format("An iteration takes {:.3f} ms{}. {}.", *analysis.iteration.us * 1e-3,
-                     describe_rates(analysis), fmt::join(parts, ", "));
+  const bool is_whole_trace = std::ranges::any_of(analysis.runs, [](const join::Run& run) {
+    return run.profile.profiler.iteration_source == "the whole trace";
+  });
+  return fmt::format("{} {:.3f} ms{}. {}.",
+                     is_whole_trace ? "The trace has no steps, and is taken as one iteration of"
+                                    : "An iteration takes",
+                     *analysis.iteration.us * 1e-3, describe_rates(analysis),
+                     fmt::join(parts, ", "));
 }
 
 std::string with_capital(std::string text) {
@@ -259,8 +265,11 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   }
   const bool is_torch = is_torch_without_names(analysis);
   if (is_torch) {
-    steps.emplace_back(
-        "PyTorch seen: run again with prof-run --torch, which names modules and operators.");
+    const bool is_trace = analysis.runs.front().profile.profiler.backend == "torch.profiler";
+    steps.emplace_back(is_trace ? "Record the trace with ProfilerActivity.CPU, record_shapes and "
+                                  "with_modules, which tell what the kernels compute."
+                                : "PyTorch seen: run again with prof-run --torch, which names "
+                                  "modules and operators.");
   }
   const auto missing = join::missing_samples(analysis);
   const bool is_cut_short = missing && !analysis.runs.front().profile.complete;
@@ -281,12 +290,12 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
     steps.push_back(fmt::format("{} of {} rows have no sample: {}.", grouped(missing->without),
                                 grouped(missing->events), how));
   }
+  if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
+    steps.emplace_back("Name the GPU with --machine, so that there are predictions.");
+  }
   if (!causes.empty()) {
     if (const std::string remedy = describe_remedy(causes, *analysis.iteration.us); !remedy.empty())
       steps.push_back(remedy);
-  }
-  if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
-    steps.push_back("Name the GPU with --machine, so that there are predictions.");
   }
   if (analysis.shares_percent) {
     const join::Shares& percent = *analysis.shares_percent;

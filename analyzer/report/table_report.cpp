@@ -206,7 +206,7 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
                           percent_of(cause.time_us, analysis.iteration.us));
     fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} us  {}\n",
                    percent_of(cause.gain_us, analysis.iteration.us), cause.gain_us,
-                   shortened(cause.name + kernels, width - 22));
+                   shortened(cause.name, width - 22 - kernels.size()) + kernels);
     std::string advice = cause.advice;
     if (!cause.where.empty())
       advice += fmt::format("; first {}{}", cause.rows == 0 ? "" : "in ",

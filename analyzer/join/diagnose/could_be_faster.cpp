@@ -21,12 +21,16 @@ namespace {
 constexpr double kWorthOfMeasured = 0.2;
 constexpr double kWorthOfAll = 0.0005;
 
+bool is_worth_it(double measured_us, double attainable_us) {
+  return measured_us - attainable_us >= kWorthOfMeasured * measured_us;
+}
+
 // Adds up what equal layers could save.
 class Groups {
  public:
   void add(const SharedText& layer, const std::string& operation, const std::string& remedy,
            double measured_us, double attainable_us) {
-    if (measured_us - attainable_us < kWorthOfMeasured * measured_us) return;
+    if (!is_worth_it(measured_us, attainable_us)) return;
     const std::string layers = layer_pattern(layer.str());
     Improvement& group = groups_[{layers, operation, remedy}];
     group.layers = layers;
@@ -78,7 +82,9 @@ bool is_fusable(const Row& row) {
   static constexpr std::array<std::string_view, 6> families{
       "vectorized", "unrolled", "strided", "reduction", "cat", "cat_vectorized"};
   const model::KernelFamily* const family = model::kernel_family(row.kernel_name.str());
-  return has_time(row) && family != nullptr &&
+  // Each gradient is added to a parameter of its own.
+  const bool is_of_parameters = row.layer.str().find("AccumulateGrad") != std::string::npos;
+  return has_time(row) && !is_of_parameters && family != nullptr &&
          std::find(families.begin(), families.end(), family->name) != families.end();
 }
 
@@ -100,7 +106,8 @@ std::vector<std::vector<std::size_t>> runs_to_fuse(const std::vector<Row>& rows)
       run.clear();
     };
     for (const std::size_t i : own) {
-      if (!run.empty() && (run.size() == most || rows[i].layer.str() != rows[run[0]].layer.str()))
+      if (!run.empty() &&
+          (run.size() == most || layer_to_fuse_in(rows[i]) != layer_to_fuse_in(rows[run[0]])))
         end_run();
       if (is_fusable(rows[i])) {
         run.push_back(i);
@@ -133,6 +140,24 @@ double fused_us(const std::vector<Row>& rows, const std::vector<std::size_t>& ru
 
 }  // namespace
 
+std::string layer_to_fuse_in(const Row& row) {
+  // An operator without a module or annotation around it is no layer of its own.
+  const std::string& layer = row.layer.str();
+  return layer.starts_with("aten::") || layer.starts_with("autograd::") ? "" : layer;
+}
+
+std::vector<FusableRun> fusable_runs(const std::vector<Row>& rows) {
+  std::vector<FusableRun> found;
+  for (std::vector<std::size_t>& run : runs_to_fuse(rows)) {
+    double measured_us = 0;
+    for (const std::size_t i : run)
+      measured_us += *rows[i].in_iteration_us;
+    const double fused = fused_us(rows, run);
+    if (is_worth_it(measured_us, fused)) found.push_back({std::move(run), measured_us, fused});
+  }
+  return found;
+}
+
 std::vector<Improvement> find_improvements(const std::vector<Row>& rows) {
   std::set<DeviceKey> devices;
   double all_us = 0;
@@ -142,15 +167,13 @@ std::vector<Improvement> find_improvements(const std::vector<Row>& rows) {
   }
   Groups groups;
   std::vector<bool> is_in_run(rows.size(), false);
-  for (const std::vector<std::size_t>& run : runs_to_fuse(rows)) {
-    double measured_us = 0;
-    for (const std::size_t i : run) {
+  for (const FusableRun& run : fusable_runs(rows)) {
+    for (const std::size_t i : run.rows)
       is_in_run[i] = true;
-      measured_us += *rows[i].in_iteration_us;
-    }
-    groups.add(rows[run.front()].layer, fmt::format("{} element-wise kernels in a row", run.size()),
-               "one kernel could do all of it: fuse them (torch.compile)", measured_us,
-               fused_us(rows, run));
+    groups.add(rows[run.rows.front()].layer,
+               fmt::format("{} element-wise kernels in a row", run.rows.size()),
+               "one kernel could do all of it: fuse them (torch.compile)", run.measured_us,
+               run.fused_us);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];

@@ -23,6 +23,19 @@ struct Improvement {
   [[nodiscard]] double saved_us() const { return measured_us - attainable_us; }
 };
 
+// Element-wise kernels of one layer in a row on a stream, which a compiler would make one.
+struct FusableRun {
+  std::vector<std::size_t> rows;  // in the order of their launches
+  double measured_us = 0;         // of all their calls in an iteration
+  double fused_us = 0;            // of the kernels in their place
+};
+
+// Returns the layer in which a compiler could fuse; empty where only an operator is known.
+[[nodiscard]] std::string layer_to_fuse_in(const Row& row);
+
+// Returns those where fusing saves enough for a line.
+[[nodiscard]] std::vector<FusableRun> fusable_runs(const std::vector<Row>& rows);
+
 // Returns those that save most first.
 [[nodiscard]] std::vector<Improvement> find_improvements(const std::vector<Row>& rows);
 

@@ -80,6 +80,19 @@ TEST(CouldBeFaster, ElementwiseKernelsInARowCouldBeOne) {
   EXPECT_DOUBLE_EQ(find_improvements(rotary).front().attainable_us, 2 * 5);
 }
 
+TEST(CouldBeFaster, OperatorsWithoutAModuleAreInOneRowAndGradientsOfParametersInNone) {
+  const auto found = fusable_runs({elementwise("aten::mul", 0, 4), elementwise("aten::add", 1, 6),
+                                   elementwise("aten::relu", 2, 2), elementwise("head", 3, 9)});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].rows.size(), 3U) << "a layer ends a row";
+  EXPECT_DOUBLE_EQ(found[0].measured_us, 12);
+  EXPECT_DOUBLE_EQ(found[0].fused_us, 3);
+  const std::string gradients = "autograd::engine::evaluate_function: AccumulateGrad";
+  EXPECT_TRUE(fusable_runs({elementwise(gradients, 0, 4), elementwise(gradients, 1, 6),
+                            elementwise(gradients, 2, 2)})
+                  .empty());
+}
+
 TEST(CouldBeFaster, SmallDifferencesAndUnknownsAreNone) {
   Row without_remedy = improvable("a", 10, 4);
   without_remedy.remedy = std::string();

@@ -3,6 +3,7 @@
 
 #include "join/join.hpp"
 #include "join/layer_sums.hpp"
+#include "join/rollups.hpp"
 #include "model/machines.hpp"
 #include "profile_builder.hpp"
 
@@ -27,6 +28,7 @@ class Ranks {
       run.profile.host_name = "node";
     }
     analysis_.shares_us = Shares{};
+    analysis_.iteration.us = 1000;
   }
 
   Row& add(std::size_t rank, std::int64_t stream, double start_us, double length_us,
@@ -71,6 +73,10 @@ TEST(RankWaits, AreForTheOneThatComesLast) {
   EXPECT_NEAR(last.front().percent, 40, 1e-9);
   EXPECT_NEAR(last.front().exposed_percent, 30, 1e-9);
   EXPECT_EQ(name_of(last.front(), analysis.runs), "rank 1 (node, device 0)");
+  const auto causes = find_causes(analysis);
+  ASSERT_EQ(causes.size(), 1U);
+  EXPECT_EQ(causes.front().where, "for rank 1 (node, device 0)");
+  EXPECT_NEAR(causes.front().gain_us, 300, 1e-9);
 }
 
 TEST(RankWaits, AreNotKnownOfWhatDoesNotMeet) {

@@ -89,6 +89,27 @@ TEST(Rollups, CopiesWithinTheDeviceAreACauseWithTheirSum) {
   EXPECT_NEAR(causes[0].gain_us, 26, 1e-6);
 }
 
+TEST(Rollups, CopiesOfPageableMemoryAreToBePinned) {
+  const auto copy = [](const std::string& name, std::int64_t index) -> read::Event {
+    return EventBuilder(name, index, index + 1)
+        .op({"copy",
+             "",
+             {{"bytes", std::int64_t{500000}}, {"direction", std::string("host_to_device")}}})
+        .samples_us({900});
+  };
+  JoinOptions options;
+  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.event_bias.kind = BiasSetting::Kind::kOff;
+  const Analysis analysis = join_profiles({profile_of({copy("Memcpy HtoD (Pageable -> Device)", 0),
+                                                       copy("Memcpy HtoD (Pinned -> Device)", 2)},
+                                                      2000)},
+                                          {}, options);
+  const auto causes = find_causes(analysis);
+  ASSERT_THAT(names_of(causes), ElementsAre("copies of pageable memory"));
+  EXPECT_EQ(causes[0].rows, 1U);
+  EXPECT_NEAR(causes[0].gain_us, 900 - *analysis.merged[0].predicted_us, 1e-6);
+}
+
 TEST(Rollups, AttentionOfProductsIsACauseWithoutItsProducts) {
   read::Op product = test::gemm_op(512, 512, 512, "f16");
   product.source = "cublasGemmStridedBatchedEx";
@@ -105,6 +126,24 @@ TEST(Rollups, AttentionOfProductsIsACauseWithoutItsProducts) {
   ASSERT_THAT(names_of(causes), ElementsAre("attention of single products"));
   EXPECT_THAT(causes[0].advice, HasSubstr("scaled_dot_product_attention"));
   EXPECT_NEAR(causes[0].gain_us, 24, 1e-6);
+}
+
+TEST(Rollups, UnfusedKernelsOfEqualLayersAreOneCause) {
+  std::vector<read::Event> events;
+  events.reserve(6);
+  for (std::int64_t i = 0; i < 6; ++i) {
+    events.push_back(EventBuilder("kernel", i, i + 1)
+                         .layer("Block_" + std::to_string(i / 3) + "/Norm")
+                         .kernel("void at::native::vectorized_elementwise_kernel<4, f>")
+                         .op(op_of(i % 3 == 0 ? "aten::_to_copy" : "aten::op" + std::to_string(i)))
+                         .occurrence(i)
+                         .samples_us({12}));
+  }
+  const auto causes = find_causes(rolled_up(events, 100));
+  ASSERT_THAT(names_of(causes), ElementsAre("unfused kernels in Norm")) << "casts among them";
+  EXPECT_EQ(causes[0].rows, 6U);
+  EXPECT_NEAR(causes[0].time_us, 72, 1e-6);
+  EXPECT_NEAR(causes[0].gain_us, 72 - 2 * 12, 1e-6) << "two kernels, as long as the longest";
 }
 
 TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
@@ -143,6 +182,25 @@ TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
   const auto causes = find_causes(analysis);
   ASSERT_THAT(names_of(causes), ElementsAre("collectives that take longer than their transfer"));
   EXPECT_NEAR(causes[0].gain_us, 900 - *analysis.merged[0].predicted_us, 1e-6);
+  // Work on another stream hides all but the last 100 us.
+  const Analysis hidden = join_profiles({profile_of({EventBuilder("all_reduce", 0, 1)
+                                                         .samples_us(std::vector<double>(7, 900))
+                                                         .offset_us(0)
+                                                         .op(all_reduce),
+                                                     EventBuilder("work", 1, 2)
+                                                         .stream(1)
+                                                         .samples_us(std::vector<double>(7, 800))
+                                                         .offset_us(0)},
+                                                    1000)},
+                                        {}, options);
+  const auto left = find_causes(hidden);
+  ASSERT_THAT(names_of(left),
+              testing::Contains("collectives that take longer than their transfer"));
+  for (const Cause& cause : left) {
+    if (cause.rows == 1) {
+      EXPECT_NEAR(cause.gain_us, 100, 1e-6);
+    }
+  }
 }
 
 // 4 MB at the data sheet's 200 GB/s take 20 us, and at what is reached 40.
