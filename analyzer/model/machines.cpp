@@ -44,7 +44,9 @@ std::string ids_of(const std::vector<const read::Machine*>& machines) {
 
 // Why `device`, which has the machine's name, is not this machine; "" if it is.
 std::string difference(const read::Device& device, const read::Machine& machine) {
-  if (device.sm_count != 0 && device.sm_count != machine.sm_count) {
+  constexpr double between_parts = 0.05;  // one name has been sold with 148 and with 152
+  if (device.sm_count != 0 && differs(static_cast<double>(device.sm_count),
+                                      static_cast<double>(machine.sm_count), between_parts)) {
     return fmt::format("it has {} SMs, {} has {}{}", device.sm_count, machine.id, machine.sm_count,
                        device.mig ? " (a MIG slice)" : "");
   }

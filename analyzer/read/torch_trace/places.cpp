@@ -23,10 +23,6 @@ std::string annotation_text(std::string_view name) {
   return std::string(name);
 }
 
-bool is_of_collective(std::string_view name) {
-  return name.starts_with("nccl:") || name.starts_with("gloo:");
-}
-
 // Finds what encloses a point of time on one thread, the outermost first.
 class Enclosing {
  public:
@@ -176,9 +172,14 @@ class Finder {
   }
 
   void find_what_launches_met() {
+    double first_us = std::numeric_limits<double>::infinity();
+    for (const Place& place : found_.of_work)
+      if (place.launched_us >= 0) first_us = std::min(first_us, place.launched_us);
     std::map<std::uint32_t, std::vector<double>> waits;  // their ends, by thread
     for (const auto& [correlation, call] : trace_.calls) {
-      if (trace_.names.text(call.name).find("Synchronize") != std::string::npos)
+      // What waits before anything was launched is the profiler, as it starts.
+      if (call.end_us > first_us &&
+          trace_.names.text(call.name).find("Synchronize") != std::string::npos)
         waits[call.thread].push_back(call.end_us);
     }
     for (auto& [thread, ends] : waits)
@@ -296,6 +297,10 @@ bool is_profiler_step(const std::string& name, std::int64_t& number) {
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, number);
   return error == std::errc{} && rest == end;
+}
+
+bool is_of_collective(std::string_view name) {
+  return name.starts_with("nccl:") || name.starts_with("gloo:");
 }
 
 Places find_places(const TraceEvents& trace) {

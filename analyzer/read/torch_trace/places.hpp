@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::read::torch_trace {
@@ -33,5 +34,6 @@ struct Places {
 
 // True for the annotation of one step of torch.profiler's schedule; its number goes to `number`.
 [[nodiscard]] bool is_profiler_step(const std::string& name, std::int64_t& number);
+[[nodiscard]] bool is_of_collective(std::string_view name);
 
 }  // namespace inline_prof::read::torch_trace

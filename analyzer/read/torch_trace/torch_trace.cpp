@@ -27,6 +27,7 @@ namespace inline_prof::read::torch_trace {
 namespace {
 
 struct Step {
+  std::string_view source = "the whole trace";  // of the knowledge of where it begins
   std::int64_t number = 0;
   double host_start_us = 0;
   double host_end_us = 0;
@@ -36,6 +37,48 @@ struct Step {
   std::vector<std::size_t> works;
 };
 
+// Returns the ranges at which the iterations of a trace without profiler.step() seem to begin: the
+// outermost annotations or modules of the name that launches most, if it repeats.
+std::vector<const HostEvent*> repeated_ranges(const TraceEvents& trace, const Places& places) {
+  std::vector<double> launches;
+  launches.reserve(places.of_work.size());
+  for (const Place& place : places.of_work)
+    launches.push_back(place.launched_us);
+  std::ranges::sort(launches);
+  const auto launched = [&](double begin_us, double end_us) {
+    return std::ranges::upper_bound(launches, end_us) -
+           std::ranges::lower_bound(launches, begin_us);
+  };
+  std::map<std::uint32_t, std::vector<const HostEvent*>> ranges;
+  const HostEvent* outermost = nullptr;  // the host's events are in the order of threads and starts
+  for (const HostEvent& event : trace.host) {
+    if (event.kind == HostKind::kOperator || is_of_collective(trace.names.text(event.name)))
+      continue;
+    if (outermost != nullptr && event.thread == outermost->thread &&
+        event.start_us < outermost->end_us)
+      continue;
+    outermost = &event;
+    ranges[event.name].push_back(&event);
+  }
+  // A range may hold the forward pass alone, or the optimizer.
+  constexpr double least_inside = 0.02, least_behind_the_first = 0.5;
+  const auto all = static_cast<double>(launches.size());
+  std::vector<const HostEvent*> most;
+  double most_inside = least_inside * all;
+  for (auto& [name, own] : ranges) {
+    std::ranges::sort(own, {}, &HostEvent::start_us);
+    double inside = 0;
+    for (const HostEvent* range : own)
+      inside += static_cast<double>(launched(range->start_us, range->end_us));
+    const auto behind =
+        static_cast<double>(launched(own.front()->start_us, std::numeric_limits<double>::max()));
+    if (own.size() < 2 || inside <= most_inside || behind < least_behind_the_first * all) continue;
+    most_inside = inside;
+    most = own;
+  }
+  return most;
+}
+
 // Work belongs to the step that launched it; work without a launch on record to the one whose works
 // it lies between.
 std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
@@ -44,13 +87,23 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
     std::int64_t number = 0;
     if (event.kind == HostKind::kAnnotation &&
         is_profiler_step(trace.names.text(event.name), number))
-      steps.push_back({.number = number,
+      steps.push_back({.source = "ProfilerStep",
+                       .number = number,
                        .host_start_us = event.start_us,
                        .host_end_us = event.end_us,
                        .works = {}});
   }
   std::sort(steps.begin(), steps.end(),
             [](const Step& a, const Step& b) { return a.host_start_us < b.host_start_us; });
+  const std::vector<const HostEvent*> ranges =
+      steps.empty() ? repeated_ranges(trace, places) : std::vector<const HostEvent*>{};
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    steps.push_back({.source = trace.names.text(ranges[i]->name),
+                     .number = static_cast<std::int64_t>(i),
+                     .host_start_us = ranges[i]->start_us,
+                     .host_end_us = i + 1 < ranges.size() ? ranges[i + 1]->start_us
+                                                          : std::numeric_limits<double>::max(),
+                     .works = {}});
   const bool is_one = steps.empty();
   if (is_one) steps.emplace_back();
   std::vector<std::size_t> others;
@@ -73,6 +126,14 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
     own->works.push_back(i);
     own->start_us = std::min(own->start_us, work.start_us);
     own->end_us = std::max(own->end_us, work.start_us + work.duration_us);
+  }
+  std::size_t most_works = 0;
+  for (const Step& step : steps)
+    most_works = std::max(most_works, step.works.size());
+  if (!ranges.empty()) {
+    steps.back().host_end_us = ranges.back()->end_us;
+    // The trace may begin or end within one.
+    std::erase_if(steps, [&](const Step& step) { return 2 * step.works.size() < most_works; });
   }
   std::erase_if(steps, [](const Step& step) { return step.works.empty(); });
   const auto start_us = [&](std::size_t work) { return trace.works[work].start_us; };
@@ -162,9 +223,16 @@ Op copy_operation(const GpuWork& work, const std::string& name, std::int64_t ran
 }
 
 bool is_collective_kernel(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> words{
-      "ncclDevKernel",        "ncclKernel",          "rcclKernel",         "multimem_all_reduce",
-      "one_shot_all_reduce_", "two_shot_all_reduce", "cross_device_reduce"};
+  static constexpr std::array<std::string_view, 10> words{"ncclDevKernel",
+                                                          "ncclKernel",
+                                                          "ncclSymk",
+                                                          "rcclKernel",
+                                                          "multimem_all_reduce",
+                                                          "one_shot_all_reduce_",
+                                                          "two_shot_all_reduce",
+                                                          "cross_device_reduce",
+                                                          "allreduce_fusion",
+                                                          "deep_ep::"};
   return std::ranges::any_of(
       words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
@@ -234,8 +302,7 @@ class Reader {
     profile_.warnings = trace_.warnings;
     event_of_work_.resize(trace_.works.size());
     const std::vector<Step> steps = steps_of(trace_, places_);
-    profile_.profiler.iteration_source =
-        steps.size() == 1 && steps.front().host_end_us <= 0 ? "the whole trace" : "ProfilerStep";
+    profile_.profiler.iteration_source = steps.front().source;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       profile_.iter_time_ms.push_back(length_us(steps, i) * 1e-3);
       add_step(steps, i);
@@ -450,6 +517,13 @@ class Reader {
                       "launch on record",
                       trace_.works.size() - used, trace_.works.size()));
     }
+    const std::string_view source = steps.front().source;
+    if (steps.front().host_end_us > 0 && source != "ProfilerStep") {
+      profile_.warnings.push_back(
+          fmt::format("the trace has no steps (profiler.step()): each \"{}\" is taken for the "
+                      "beginning of one, {} in all",
+                      source, steps.size()));
+    }
     std::size_t ranges = 1;
     for (std::size_t i = 1; i < steps.size(); ++i)
       ranges += is_followed(steps, i - 1) ? 0U : 1U;
@@ -465,8 +539,8 @@ class Reader {
         });
     if (!has_sizes) {
       profile_.warnings.emplace_back(
-          "the trace has no sizes of operators, so nothing is predicted: record it with "
-          "record_shapes=True");
+          "the trace has no sizes of operators, so only kernels whose grid tells them are "
+          "predicted: record it with record_shapes=True");
     }
   }
 
