@@ -2,10 +2,10 @@
 # Makes the parameter files that prof-analyze ships with (analyzer/model/params/*.json) out of public
 # measurements.  The same data give the same bytes.
 #
-#   scripts/make_params.sh PROF_MODEL DATA
+#   scripts/make_params.sh PROF_MODEL [DATA]
 #
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
-# DATA        a folder with
+# DATA        without it the families alone, whose traces are in tests/data; a folder with
 #   aiconfigurator_2026_08/{a100,h100,h200,b200}_sxm_{gemm,nccl,custom_allreduce,context_attention,
 #     generation_attention,encoder_attention,moe,scale_matrix,computescale}.csv.gz
 #     from ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0), columns as published
@@ -17,15 +17,28 @@
 #     from baidu-research/DeepBench at da81ba78 (Apache-2.0), DeepBench_NV_V100.xlsx as CSV
 set -euo pipefail
 
-if [[ $# -ne 2 ]]; then
+if [[ $# -lt 1 || $# -gt 2 ]]; then
   sed -n '2,18p' "$0" | cut -c3- >&2
   exit 2
 fi
 prof_model=$(realpath "$1")
-data=$(realpath "$2")
+data=${2:+$(realpath "$2")}
 cd "$(dirname "$0")/.."
 params=analyzer/model/params
 mkdir -p "$params"
+
+# The H100 has four traces; the others start from what those say.
+fit_families() {  # MACHINE PRIOR TRACE...
+  "$prof_model" fit --model families --machine "$1" --prior "$2" "${@:3}" \
+    -o "$params/families_$1.json" --force
+}
+traces=tests/data/real_traces
+fit_families h100-sxm5-80gb usual "$traces"/h100_*.json.gz
+for trace in a100-sxm4-40gb:a100_40gb_recommender v100-sxm2-16gb:v100_16gb_recommender b200-sxm-180gb:b200_gptoss_vllm; do
+  fit_families "${trace%%:*}" "$params/families_h100-sxm5-80gb.json" "$traces/${trace##*:}.json.gz"
+done
+[[ -n $data ]] || exit 0
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

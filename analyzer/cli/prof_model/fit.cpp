@@ -36,7 +36,8 @@ struct FitOptions {
 
 void run_fit(const FitOptions& options) {
   if (options.model == "families") {
-    const fit::FitResult result = fit_families_to(options.tables, parse_machine(options.machine));
+    const fit::FitResult result =
+        fit_families_to(options.tables, parse_machine(options.machine), options.prior);
     std::fputs(result.summary.c_str(), stderr);
     return write_result(options.output, result.file_text, options.force);
   }

@@ -5,6 +5,7 @@
 #include "model/families/families.hpp"
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/inputs.hpp"
 #include "read/parameters.hpp"
 #include "read/read_profile.hpp"
@@ -80,6 +81,20 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
   return rows;
 }
 
+// Returns what the fit starts from: as those parameters count for this GPU.
+FamilyMap start_of(const read::Machine& gpu, const std::string& prior) {
+  FamilyMap start = model::usual_family_parameters();
+  if (prior == "usual") return start;
+  const read::Parameters known =
+      prior.empty() ? model::shipped_families(gpu) : model::choose_parameters(prior, "families");
+  const model::Families families(known, gpu);
+  for (auto& [family, parameters] : start) {
+    parameters = *families.parameters_of(family);
+    if (known.machine != gpu.id) parameters.rows = 0;  // no measurement of this GPU
+  }
+  return start;
+}
+
 double mean_error_percent(const std::vector<model::FamilyRow>& rows, const FamilyMap& families,
                           const read::Machine& machine) {
   double sum = 0;
@@ -93,7 +108,8 @@ double mean_error_percent(const std::vector<model::FamilyRow>& rows, const Famil
 }  // namespace
 
 fit::FitResult fit_families_to(const std::vector<std::string>& files,
-                               const std::optional<read::Machine>& machine) {
+                               const std::optional<read::Machine>& machine,
+                               const std::string& prior) {
   std::vector<read::Profile> profiles;
   for (const std::filesystem::path& file : read::expand_inputs(files))
     profiles.push_back(read::read_profile(file));
@@ -105,13 +121,14 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
   const read::Machine gpu = machine ? *machine : machine_of(analysis, machines);
 
   std::map<std::string, std::vector<model::FamilyRow>> by_family;
-  const read::Parameters shipped = model::shipped_families(gpu);
-  const FamilyMap before = model::family_parameters(shipped);
+  const FamilyMap before = start_of(gpu, prior);
   for (model::FamilyRow& row : family_rows(analysis, gpu))
     if (before.contains(row.family)) by_family[row.family].push_back(std::move(row));
+  // With a prior of its own a fit says all that it learns: the prior holds what is thin.
+  const std::size_t least = prior.empty() ? kThin : 1;
   std::vector<model::FamilyRow> rows;
   for (const auto& [family, own] : by_family)
-    if (own.size() >= kThin) rows.insert(rows.end(), own.begin(), own.end());
+    if (own.size() >= least) rows.insert(rows.end(), own.begin(), own.end());
   if (rows.empty()) {
     const auto upper_bounds = std::ranges::count_if(analysis.rows, &join::Row::is_upper_bound);
     throw read::InputError(fmt::format(
@@ -122,18 +139,14 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
                                         "waited for the program",
                                         upper_bounds)));
   }
-  FamilyMap start = before;
-  if (shipped.machine != gpu.id)  // another GPU's, which stay with the program
-    for (auto& [family, parameters] : start)
-      parameters.rows = 0;
-  const FamilyMap fitted = model::fit_families(rows, start, gpu);
+  const FamilyMap fitted = model::fit_families(rows, before, gpu);
 
   fit::FitResult result;
   result.file_text = read::parameters_text(model::parameters_of_families(fitted, gpu.id));
   for (const auto& [family, own] : by_family) {
     const double error = mean_error_percent(own, before, gpu);
     result.summary +=
-        own.size() < kThin
+        own.size() < least
             ? fmt::format("{:<20} {:>4} launches  error {:5.1f} %, kept as shipped\n", family,
                           own.size(), error)
             : fmt::format("{:<20} {:>4} launches  error {:5.1f} %, was {:5.1f} %\n", family,

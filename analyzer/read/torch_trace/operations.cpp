@@ -11,6 +11,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -206,6 +207,39 @@ class Call {
   std::vector<const Argument*> tensors_;
 };
 
+// Returns how many numbers an element's address is computed from: dimensions count as one where all
+// tensors go from one to the next as if they were, and the result lies as the first of them does.
+// 0: not known.
+std::int64_t dimensions(const Sizes& sizes, const std::vector<const Argument*>& tensors) {
+  std::vector<Sizes> strides;
+  for (const Argument* tensor : tensors) {
+    const Sizes& own = tensor->sizes.front();
+    if (tensor->strides.size() != 1 || tensor->strides.front().size() != own.size()) return 0;
+    Sizes& all = strides.emplace_back(sizes.size(), 0);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (own[i] > 1) all[sizes.size() - own.size() + i] = tensor->strides.front()[i];
+  }
+  std::vector<std::size_t> inner_first;
+  for (std::size_t i = sizes.size(); i-- > 0;)
+    if (sizes[i] > 1) inner_first.push_back(i);
+  if (strides.empty() || inner_first.empty()) return 0;
+  std::ranges::stable_sort(inner_first, {}, [&](std::size_t i) { return strides.front()[i]; });
+  std::int64_t count = 1;
+  for (std::size_t i = 1; i < inner_first.size(); ++i) {
+    const std::size_t inner = inner_first[i - 1], outer = inner_first[i];
+    if (!std::ranges::all_of(strides, [&](const Sizes& own) {
+          return own[outer] == times(own[inner], sizes[inner]);
+        }))
+      ++count;
+  }
+  return count;
+}
+
+void add_dimensions(Op& op, const Sizes& sizes, const std::vector<const Argument*>& tensors) {
+  const std::int64_t count = dimensions(sizes, tensors);
+  if (count > 1 && !op.kind.empty()) op.attributes.emplace_back("dimensions", count);
+}
+
 // All tensors are read once, and a result of their common size is written.
 Op elementwise_as(const Call& call, std::string_view what, std::int64_t result_bytes = 0) {
   std::vector<const Argument*> sized;
@@ -218,9 +252,14 @@ Op elementwise_as(const Call& call, std::string_view what, std::int64_t result_b
     sized.push_back(tensor);
   }
   if (sized.empty()) return {};
-  const std::int64_t written = elements_in(broadcast(sized));
-  return memory(what, read, written * (result_bytes != 0 ? result_bytes : largest), written,
-                written);
+  const Sizes sizes = broadcast(sized);
+  const std::int64_t written = elements_in(sizes);
+  Op op =
+      memory(what, read, written * (result_bytes != 0 ? result_bytes : largest), written, written);
+  // The tensor that is not broadcast tells how the result lies.
+  std::ranges::stable_sort(sized, std::greater(), [](const Argument* t) { return elements(*t); });
+  add_dimensions(op, sizes, sized);
+  return op;
 }
 
 Op elementwise(const Call& call) {
@@ -258,8 +297,12 @@ Op copy(const Call& call) {
   if (to == nullptr || from == nullptr) return {};
   const std::int64_t written =
       to->type == "TensorList" ? call.bytes_of(*to) : elements(*to) * element_bytes(*to);
-  return memory(is_transposed_in(*from, *to) ? "transpose" : "copy", call.bytes_of(*from), written,
-                0, elements(*to));
+  Op op = memory(is_transposed_in(*from, *to) ? "transpose" : "copy", call.bytes_of(*from), written,
+                 0, elements(*to));
+  if (to->sizes.size() == 1 && from->sizes.size() == 1 &&
+      from->sizes.front().size() <= to->sizes.front().size())
+    add_dimensions(op, to->sizes.front(), {to, from});
+  return op;
 }
 
 Op concatenation(const Call& call) {
@@ -535,9 +578,19 @@ Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, b
   const Argument* const key = call.tensor(before + 1);
   if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
     return {};
-  const Sizes& q = query->sizes.front();
-  const Sizes& k = key->sizes.front();
+  Sizes q = query->sizes.front(), k = key->sizes.front();
   const TypeWord* const type = type_of(query->type);
+  if (q.size() == 3 && k.size() == 3) {
+    // Sequences one behind the other, with a list of where each begins: as if all were equally
+    // long.
+    const Argument* const starts = call.tensor(before == 0 ? 3 : 9);
+    const std::int64_t sequences = starts == nullptr ? 0 : elements(*starts) - 1;
+    if (sequences < 1) return {};
+    for (Sizes* const sizes : {&q, &k}) {
+      sizes->insert(sizes->begin(), sequences);
+      (*sizes)[1] /= sequences;
+    }
+  }
   if (q.size() != 4 || k.size() != 4 || type == nullptr || type->name.empty()) return {};
   const bool is_backward = before > 0;
   if (call.launches({"splitkv_combine", "FwdCombine"}))
@@ -575,7 +628,12 @@ bool is_causal(const Call& call) {
   }};
   const std::string_view name = call.name();
   std::size_t at = 4;
-  if (call.is_of("flash_attn")) return is_true(call.value(name.ends_with("backward") ? 11 : 5));
+  if (call.is_of("flash_attn") || name.starts_with("FlashAttn")) {
+    const bool is_varlen =
+        name.find("varlen") != std::string_view::npos || name == "FlashAttnVarlenFunc";
+    const bool is_backward = name.ends_with("backward");
+    return is_true(call.value(is_varlen ? (is_backward ? 15 : 9) : (is_backward ? 11 : 5)));
+  }
   if (name == "_cudnn_attention_forward") at = 10;
   // PyTorch 2.5 put the mask and the sums of the exponentials before dropout.
   if (name == "_scaled_dot_product_cudnn_attention") at = call.arguments() > 7 ? 6 : 4;

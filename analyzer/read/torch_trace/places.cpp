@@ -177,7 +177,7 @@ class Finder {
       if (place.launched_us >= 0) first_us = std::min(first_us, place.launched_us);
     std::map<std::uint32_t, std::vector<double>> waits;  // their ends, by thread
     for (const auto& [correlation, call] : trace_.calls) {
-      // What waits before anything was launched is the profiler, as it starts.
+      // The profiler waits when it starts, before anything is launched.
       if (call.end_us > first_us &&
           trace_.names.text(call.name).find("Synchronize") != std::string::npos)
         waits[call.thread].push_back(call.end_us);

@@ -72,6 +72,12 @@ INSTANTIATE_TEST_SUITE_P(
             "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>",
             "embedding_backward"},
         NameCase{"ampere_sgemm_128x128_tn", "product_simt"},
+        NameCase{"triton_per_fused_native_layer_norm_convolution_5", "fused_reduction"},
+        NameCase{"void at::native::vectorized_templated_elementwise_kernel<4, f>", "vectorized"},
+        NameCase{"void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<>>", "reduction"},
+        NameCase{"void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<>", "attention_backward"},
+        NameCase{"void marlin::Marlin<1>", "product_quantised"},
+        NameCase{"void deep_ep::intranode::dispatch<8, 768, 8192>", "token_exchange"},
         NameCase{"gemm_fusion_dot_1", "product"},
         NameCase{"input_reduce_fusion_2", "fused_reduction"}, NameCase{"loop_add_fusion", "fused"}),
     [](const auto& each) { return fmt::format("{}_{}", each.index, each.param.family); });

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -146,6 +147,29 @@ TEST(TorchTrace, StepsOfTheProfilerAreIterations) {
   EXPECT_DOUBLE_EQ(profile.iter_time_ms[2], 0.8) << "until the host is done with the last one";
   EXPECT_TRUE(profile.warnings.size() == 1 &&
               profile.warnings[0].find("record_shapes") != std::string::npos);
+}
+
+// Three times a forward pass by name, each with work behind it; the trace begins within one before.
+TEST(TorchTrace, WithoutStepsIterationsBeginWhereTheOutermostRangeRepeats) {
+  std::vector<std::string> events{launch(1, 1), kernel("late", 5, 3, 1)};
+  for (int i = 0; i < 3; ++i) {
+    const double us = 100.0 * (i + 1);
+    events.push_back(host("user_annotation", "forward", us, 30));
+    events.push_back(launch(us + 2, 10 * i + 10));
+    events.push_back(kernel("first", us + 5, 3, 10 * i + 10));
+    events.push_back(launch(us + 50, 10 * i + 11));
+    events.push_back(kernel("behind", us + 60, 3, 10 * i + 11));
+  }
+  const Profile profile = read_trace_text(trace_of(events));
+  ASSERT_EQ(profile.iter_time_ms.size(), 3U);
+  EXPECT_DOUBLE_EQ(profile.iter_time_ms[1], 0.1);
+  ASSERT_EQ(profile.events.size(), 2U);
+  EXPECT_EQ(profile.events[1].measured_ms.size(), 3U);
+  EXPECT_EQ(profile.profiler.iteration_source, "forward");
+  ASSERT_FALSE(profile.warnings.empty());
+  EXPECT_NE(profile.warnings[1].find(R"(each "forward" is taken for the beginning of one, 3)"),
+            std::string::npos)
+      << profile.warnings[1];
 }
 
 TEST(TorchTrace, TwoRangesOfStepsAreTakenTogetherAndSaid) {
@@ -345,7 +369,7 @@ INSTANTIATE_TEST_SUITE_P(
             "transposing_copy", "aten::copy_",
             R"("Input Dims": [[64, 40], [64, 40], []], "Input type": ["float", "float", "Scalar"], "Input Strides": [[40, 1], [1, 64], []])",
             "elementwise_kernel<128, 4>",
-            "memory class=transpose elements=2560 read_bytes=10240 write_bytes=10240"},
+            "memory class=transpose dimensions=2 elements=2560 read_bytes=10240 write_bytes=10240"},
         OperatorCase{
             "flash_attention_of_its_package", "flash_attn::_flash_attn_forward",
             R"("Input Dims": [[2, 64, 8, 16], [2, 64, 4, 16], [2, 64, 4, 16], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "0.", "0.25", "True"])",
@@ -386,7 +410,14 @@ INSTANTIATE_TEST_SUITE_P(
             "broadcast_by_stride", "aten::mul",
             R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "float"], "Input Strides": [[8, 1], [0, 1]])",
             "elementwise_kernel",
-            "memory class=elementwise elements=32 flops=32 read_bytes=160 write_bytes=128"},
+            "memory class=elementwise dimensions=2 elements=32 flops=32 read_bytes=160 "
+            "write_bytes=128"},
+        OperatorCase{
+            "heads_before_the_sequence", "aten::mul",
+            R"("Input Dims": [[2, 4, 5, 8], [1, 1, 5, 8]], "Input type": ["float", "float"], "Input Strides": [[160, 8, 32, 1], [40, 40, 8, 1]])",
+            "elementwise_kernel",
+            "memory class=elementwise dimensions=4 elements=320 flops=320 read_bytes=1440 "
+            "write_bytes=1280"},
         OperatorCase{
             "efficient_attention", "aten::_efficient_attention_forward",
             R"("Input Dims": [[2, 7, 4, 64], [2, 9, 4, 64], [2, 9, 4, 64]], "Input type": ["float", "float", "float"], "Concrete Inputs": ["", "", "", "", "", "", "", "", "0.", "2"])",
@@ -399,6 +430,12 @@ INSTANTIATE_TEST_SUITE_P(
             "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
             "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=7 pass=backward "
             "q_len=7 type=f16"},
+        OperatorCase{
+            "flash_of_packed_sequences", "flash_attn::_flash_attn_varlen_forward",
+            R"("Input Dims": [[30, 4, 64], [30, 2, 64], [30, 2, 64], [4], [4], [], [], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "int", "int", "Scalar", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "", "", "12", "12", "0.", "0.125", "True"])",
+            "flash_fwd_kernel",
+            "attention batch=3 causal=true head_dim=64 heads=4 kv_heads=2 kv_len=10 pass=forward "
+            "q_len=10 type=f16"},
         OperatorCase{
             "rotary_embedding", "_C::rotary_embedding",
             R"("Input Dims": [[5], [5, 128], [5, 64], [], [4096, 32], []], "Input type": ["long int", "c10::BFloat16", "c10::BFloat16", "Scalar", "c10::BFloat16", "Scalar"])",
@@ -476,7 +513,8 @@ TEST(TorchTrace, KernelsWithoutALaunchOnRecordNameTheirOperator) {
 
 TEST(TorchTrace, LaunchesOnAnEmptyStreamCameLate) {
   const Profile profile = read_trace_text(trace_of({
-      host("cpu_op", "aten::add", 0, 100, kAdd),
+      host("cuda_runtime", "cudaDeviceSynchronize", 1, 2, R"("correlation": 8)"),
+      host("cpu_op", "aten::add", 4, 100, kAdd),
       launch(10, 1),
       kernel("a", 12, 30, 1),
       launch(20, 2),  // while a runs
@@ -485,6 +523,7 @@ TEST(TorchTrace, LaunchesOnAnEmptyStreamCameLate) {
       launch(60, 3),
       kernel("c", 63, 5, 3),
   }));
+  EXPECT_TRUE(std::isnan(profile.events[0].after_wait_us[0])) << "the profiler's own wait";
   EXPECT_EQ(profile.events[1].tight[0], Tight::kYes);
   EXPECT_EQ(profile.events[2].tight[0], Tight::kNo);
   EXPECT_DOUBLE_EQ(profile.events[2].after_wait_us[0], 11);
