@@ -6,6 +6,7 @@
 #include "launch/launch_filter.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"
+#include "session/waking.hpp"
 
 #include <inline_prof/abi.h>
 
@@ -75,7 +76,7 @@ std::uint32_t abi_wants() noexcept {
   if (session != nullptr && session->state() == session::RunState::kDone) return 0;
   using launch::LaunchFilter;
   session::OperatorLearning::note_asking();
-  std::uint32_t wanted = INLINE_PROF_WANTS_ITERATIONS;
+  std::uint32_t wanted = 0;
   const bool is_discovering =
       launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing);
   if (is_discovering) wanted |= INLINE_PROF_WANTS_LAYERS;
@@ -84,6 +85,8 @@ std::uint32_t abi_wants() noexcept {
                                                         !session->watching.is_on());
   if (is_discovering || are_labels_needed) wanted |= INLINE_PROF_WANTS_LABELS;
   if (session != nullptr && session->operators.are_wanted()) wanted |= INLINE_PROF_WANTS_OPERATORS;
+  const bool may_sleep = wanted == 0 && session != nullptr && session->source.is_told_by_launches();
+  wanted |= may_sleep ? INLINE_PROF_WANTS_TO_WAKE : INLINE_PROF_WANTS_ITERATIONS;
   return wanted;
 }
 
@@ -113,6 +116,10 @@ void abi_call_close(const char* name, const char* layer, const inline_prof_work*
                [&] { session::OperatorLearning::close_call(name, layer, works, work_count); });
 }
 
+void abi_wake(int (*schedule)(int (*work)(void*), void*), int (*work)(void*)) noexcept {
+  session::waking::set(schedule, work);
+}
+
 constexpr inline_prof_abi kTable{
     .size = sizeof(inline_prof_abi),
     .initialize = abi_initialize,
@@ -131,6 +138,7 @@ constexpr inline_prof_abi kTable{
     .call_open = abi_call_open,
     .call_launches = abi_call_launches,
     .call_close = abi_call_close,
+    .wake = abi_wake,
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ bool LaunchFilter::settle_copy(const void* key, const void* stream,
   const std::uint32_t why = reasons_.load(std::memory_order_relaxed);
   if ((why & kCapturing) != 0) return false;
   if ((why & kCounting) == 0) return is_settled(key, why);
-  timer::LaunchSlot* slot = table.find(key, stream);
+  timer::LaunchSlot* slot = is_boundary(key) ? nullptr : table.find(key, stream);
   if (slot == nullptr || !slot->count_quietly(true)) return false;
   counted = slot;
   return true;
@@ -75,10 +75,13 @@ bool LaunchFilter::settle_copy(const void* key, const void* stream,
 
 bool LaunchFilter::examines_copies() const noexcept {
   if (has(kCounting | kMeasuringAll | kSitesLost | kCapturing)) return true;
-  const auto count = armed_count_.load(std::memory_order_acquire);
-  return std::any_of(armed_.begin(), armed_.begin() + count, [](const auto& function) {
-    return is_copy(function.load(std::memory_order_relaxed));
-  });
+  const auto are_copies = [](const auto& functions, std::size_t count) {
+    return std::any_of(functions.begin(), functions.begin() + count, [](const auto& function) {
+      return is_copy(function.load(std::memory_order_relaxed));
+    });
+  };
+  return are_copies(boundaries_, kBoundaries) ||
+         are_copies(armed_, armed_count_.load(std::memory_order_acquire));
 }
 
 bool LaunchFilter::only_marks(const void* handle) const noexcept {

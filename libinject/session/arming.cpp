@@ -386,7 +386,7 @@ bool Arming::some_were_not_launched() const noexcept {
 
 std::uint32_t Arming::drop_samples_of_irregular_iteration() noexcept {
   const bool are_marked = !session_.source.is_guessed();
-  const bool all = !are_marked && iteration_is_void_.exchange(false, std::memory_order_relaxed);
+  const bool all = iteration_is_void_.exchange(false, std::memory_order_relaxed);
   std::uint32_t dropped = 0;
   for (ArmedEvent& each : armed()) {
     const auto expected = each.expected.load(std::memory_order_relaxed);
@@ -394,7 +394,7 @@ std::uint32_t Arming::drop_samples_of_irregular_iteration() noexcept {
       continue;
     for (std::uint32_t k = 0; k < each.wanted_count.load(std::memory_order_relaxed); ++k) {
       const auto part = each.wanted[k].part.load(std::memory_order_relaxed);
-      if (are_marked && part == WantedOccurrence::Part::kWhole) continue;
+      if (!all && are_marked && part == WantedOccurrence::Part::kWhole) continue;
       auto* pair = each.wanted[k].taken.exchange(nullptr, std::memory_order_acq_rel);
       if (pair == nullptr) continue;
       pair->discard.store(true, std::memory_order_relaxed);

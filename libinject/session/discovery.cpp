@@ -66,6 +66,7 @@ void Discovery::meet_inside_op(LaunchSite& site, const hook::Launch& launch,
 
 void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = site.slot->count.fetch_add(1, std::memory_order_relaxed);
+  if (is_fresh_ && !is_captured) session_.source.note_order(site);
   session_.operators.note_launch(site, launch);
   session_.label_events.note_launch(site, occurrence, launch.stream);
   if (occurrence < site.events.size())
@@ -198,6 +199,7 @@ void Discovery::begin_anew() {
   kernels_on_streams_.clear();
   next_index_ = first_index_;
   ++number_;
+  session_.source.begin_order();
   session_.sites.forget();
 }
 

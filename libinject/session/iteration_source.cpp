@@ -5,6 +5,7 @@
 #include "schedule/iteration_follower.hpp"
 #include "schedule/optimizer_kernels.hpp"
 #include "session/session.hpp"
+#include "session/waking.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/thread_state.hpp"
@@ -32,6 +33,12 @@ constexpr std::uint32_t kHintsPerUsual = 4;
 // PyTorch's own range around an optimizer's step (torch/optim/optimizer.py, profile_hook_step).
 constexpr const char* kOptimizerRange = "Optimizer.step*";
 
+// 65536: as many as there are events at most.
+constexpr std::size_t kLongestOrder = record::EventList::kCapacity;
+
+// Calls of a phase that fell elsewhere; after so many the application goes on calling.
+constexpr int kMostCallsOutOfPlace = 3;
+
 // A graph launch counts as launches of all its kernels, so that a period is accepted as soon as if
 // the program launched them itself.
 constexpr std::uint32_t kMostInReplay = 512;  // a cap: larger counts change nothing
@@ -56,6 +63,21 @@ bool append(Search& search, const LaunchSite& site) {
   if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
   return has_changed;
 }
+
+// Launches of one stream come one after the other, so this waits for no longer than one takes.
+class Following {
+ public:
+  explicit Following(std::atomic_flag& flag) noexcept : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~Following() { flag_.clear(std::memory_order_release); }
+  Following(const Following&) = delete;
+  Following& operator=(const Following&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
 
 bool confirmed_otherwise(schedule::IterationFinder& finder) {
   bool has_changed = false;
@@ -82,6 +104,8 @@ void IterationSource::forget() {
     search.is_followed = false;
   set_lost(false);
   is_guessed_ = false;
+  has_place_.store(false, std::memory_order_release);
+  ask_for_calls();
 }
 
 // No iteration has begun yet, and all sites are forgotten.  With the mutex held.
@@ -97,6 +121,11 @@ void IterationSource::begin_warmup_again() {
   }
   session_.enter(RunState::kBeforeIterations);
   launch::filter.add(launch::LaunchFilter::kSearching);
+}
+
+void IterationSource::lose_boundary() {
+  if (has_place_.load(std::memory_order_relaxed)) return forget();
+  set_lost(true);
 }
 
 void IterationSource::forget_lost() {
@@ -340,6 +369,7 @@ bool IterationSource::starts_with(const hook::Launch& launch) {
       stream_.load(std::memory_order_acquire) != launch.stream) {
     return false;
   }
+  if (has_place_.load(std::memory_order_acquire)) return starts_in_place_of_call(launch.function);
   schedule::IterationFollower* period = follower_.load(std::memory_order_acquire);
   if (period == nullptr) return true;  // the kernel that the user named
   // If a second thread launches the same kernel on the same stream at the same time, their order is
@@ -361,6 +391,102 @@ bool IterationSource::starts_with(const hook::Launch& launch) {
     session_.arming.void_iteration();
   }
   return step == Step::kStarts || step == Step::kStartsAgain;
+}
+
+bool IterationSource::starts_in_place_of_call(const void* function) {
+  using Step = schedule::MarkFollower::Step;
+  Step step = Step::kNothing;
+  {
+    const Following following(is_following_);
+    step = function == launch::filter.boundary(0) ? calls_.on_before() : calls_.on_behind();
+  }
+  if (!is_told_by_launches()) return false;
+  if (step == Step::kBroken) note_end_of_iterations();
+  return step == Step::kStarts;
+}
+
+void IterationSource::note_order(const LaunchSite& site) {
+  if (is_guessed_ || !waking::is_possible() || order_.size() == kLongestOrder) return;
+  order_.push_back({.site = &site, .thread = &sys::this_thread});
+}
+
+void IterationSource::begin_order() {
+  order_.clear();
+  calls_out_of_place_ = 0;
+  if (has_place_.load(std::memory_order_relaxed)) forget();
+}
+
+// The boundaries are the launches around this thread's call, as the iteration that ends with it
+// tells.
+void IterationSource::find_place_of_calls() {
+  const auto order = std::exchange(order_, {});
+  const auto first = std::find_if(order.begin(), order.end(), [](const Ordered& each) {
+    return each.thread == &sys::this_thread;
+  });
+  if (first == order.end()) return;
+  std::vector<const LaunchSite*> sites;
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(order.size());
+  for (const Ordered& each : order) {
+    if (each.site->stream != first->site->stream) continue;
+    const auto known = std::find(sites.begin(), sites.end(), each.site);
+    numbers.push_back(static_cast<std::uint32_t>(known - sites.begin()));
+    if (known == sites.end()) sites.push_back(each.site);
+  }
+  if (sites.front() != first->site) return;
+  const auto place = schedule::find_mark_place(numbers);
+  if (!place) return;
+  {
+    const Following following(is_following_);
+    calls_ = schedule::MarkFollower(*place);
+  }
+  const std::array<const LaunchSite*, kBoundaries> edges{sites[place->before],
+                                                         sites[place->behind]};
+  for (std::size_t i = 0; i < kBoundaries; ++i) {
+    graphs_[i].store(edges[i]->graph, std::memory_order_relaxed);
+    launch::filter.set_boundary(i, edges[i]->slot->function.load(std::memory_order_relaxed));
+  }
+  stream_.store(first->site->stream->handle, std::memory_order_release);
+  calls_in_place_ = 0;
+  has_place_.store(true, std::memory_order_release);
+}
+
+void IterationSource::note_call() {
+  if (is_guessed_ || session_.config.iteration_source != sys::IterationSource::kAuto) return;
+  if (session_.discovery.is_first_iteration()) return find_place_of_calls();
+  if (!has_place_.load(std::memory_order_relaxed)) return;
+  bool is_in_place = false;
+  {
+    const Following following(is_following_);
+    is_in_place = calls_.is_at_mark();
+    calls_.begin_at_call();
+  }
+  calls_in_place_ = is_in_place ? calls_in_place_ + 1 : 0;
+  if (!is_in_place && ++calls_out_of_place_ == kMostCallsOutOfPlace) forget();
+}
+
+void IterationSource::note_started() {
+  if (!has_place_.load(std::memory_order_relaxed) || calls_in_place_ <= calls_out_of_place_) return;
+  if (session_.state() != RunState::kMeasuring || !session_.phases.may_find_another()) return;
+  is_told_by_launches_.store(true, std::memory_order_release);
+}
+
+bool IterationSource::leaves_call_to_launch() noexcept {
+  if (!is_told_by_launches()) return false;
+  const Following following(is_following_);
+  return calls_.is_at_mark();
+}
+
+void IterationSource::ask_for_calls() noexcept {
+  if (is_told_by_launches_.exchange(false, std::memory_order_acq_rel)) waking::wake();
+}
+
+void IterationSource::note_end_of_iterations() {
+  if (is_told_by_launches()) {
+    session_.arming.void_iteration();
+    return ask_for_calls();
+  }
+  if (launch::filter.wants_hints()) lose_period();
 }
 
 bool IterationSource::note_range(const char* text) noexcept {

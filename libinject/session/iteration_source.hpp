@@ -1,10 +1,11 @@
 // Decides where an iteration starts if the application makes no call that says so: at a range of
-// its own (NVTX), at a kernel that the user names, or at the launches that a period was found to
-// begin with.
+// its own (NVTX), at a kernel that the user names, at the launches that a period was found to begin
+// with, or at those between which its calls fell as long as it made them.
 #pragma once
 
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_finder.hpp"
+#include "schedule/mark_place.hpp"
 #include "session/launch_site.hpp"
 
 #include <array>
@@ -68,6 +69,26 @@ class IterationSource {
   // ended, or are in doubt, or a search behind it was given up.
   void search_again(const char* reason);
 
+  // --- Launches in place of calls.  An application that can be told to call again (waking.hpp)
+  // needs to call only until the launches around its calls are known, and while they vary.
+
+  // A launch of the first iteration of a discovery, in which all are met, and its beginning.
+  void note_order(const LaunchSite& site);
+  void begin_order();
+  // A call starts an iteration, and has started it.
+  void note_call();
+  void note_started();
+  // Launches tell iterations: no call is needed.  Needs no mutex.
+  [[nodiscard]] bool is_told_by_launches() const noexcept {
+    return is_told_by_launches_.load(std::memory_order_acquire);
+  }
+  // True if the call that comes now falls on such a launch, with which the iteration will start.
+  // Needs no mutex.
+  [[nodiscard]] bool leaves_call_to_launch() noexcept;
+  // Calls tell iterations again, until they have been found to fall on the same launches.  Needs no
+  // mutex.
+  void ask_for_calls() noexcept;
+
   // While a boundary's stream, context or module is gone: what takes its place is searched for
   // before each launch, since an iteration may begin with that.  Needs no mutex.
   [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
@@ -75,6 +96,8 @@ class IterationSource {
   // A boundary has another handle, or is on another stream, from now on.  False if it is none.
   bool move(const void* old_function, const void* old_stream, const void* function,
             const void* stream) noexcept;
+  // A boundary's handles are gone.
+  void lose_boundary();
   // All sites are forgotten, a lost boundary's among them.
   void forget_lost();
   // The filter bits of the boundaries' handles.
@@ -89,9 +112,7 @@ class IterationSource {
   static constexpr std::uint32_t kHintsOfGraph = 8;
   void note_hint(std::uint32_t weight = 1);
   // Many launches went by without an iteration.
-  void note_end_of_iterations() {
-    if (launch::filter.wants_hints()) lose_period();
-  }
+  void note_end_of_iterations();
   // Called at the end of a run that has left its iterations: if more launches followed than were
   // in them, they are doubtful.
   void judge_what_was_left();
@@ -106,6 +127,8 @@ class IterationSource {
   static constexpr std::size_t kBoundaries = launch::LaunchFilter::kBoundaries;
 
   [[nodiscard]] bool follow(const LaunchSite& site, Search& search);
+  void find_place_of_calls();
+  [[nodiscard]] bool starts_in_place_of_call(const void* function);
   void follow_again();
   void note_found(const schedule::FoundIteration& found);
   void forget();
@@ -129,6 +152,17 @@ class IterationSource {
   std::atomic<schedule::IterationFollower*> follower_{nullptr};  // never freed
   std::atomic<std::uint32_t> hints_{0};
   std::atomic<std::uint32_t> usual_hints_{0};
+
+  struct Ordered {
+    const LaunchSite* site;
+    const sys::ThreadState* thread;
+  };
+  std::vector<Ordered> order_;    // of the first iteration of a discovery
+  schedule::MarkFollower calls_;  // guarded by is_following_
+  std::atomic<bool> has_place_{false};
+  std::atomic<bool> is_told_by_launches_{false};
+  int calls_in_place_ = 0;      // in a row
+  int calls_out_of_place_ = 0;  // in this phase
 };
 
 }  // namespace inline_prof::session

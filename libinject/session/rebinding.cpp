@@ -76,7 +76,7 @@ void Rebinding::place(LaunchSite& site) {
     // An address of ours is no handle of anybody's.
     old.function.store(&site, std::memory_order_release);
     session_.arming.rename(old_function, old_stream, &site, old_stream);
-    if (launch::filter.is_boundary(&site)) session_.source.set_lost(true);
+    if (launch::filter.is_boundary(&site)) session_.source.lose_boundary();
     return;
   }
   const void* stream = session_.unit_tests.key_of(site.stream->handle);

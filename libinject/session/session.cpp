@@ -10,6 +10,7 @@
 #include "session/graph_events.hpp"
 #include "session/termination.hpp"
 #include "session/trigger.hpp"
+#include "session/waking.hpp"
 #include "sys/config_error.hpp"
 #include "sys/config_output.hpp"
 #include "sys/cuda_api.hpp"
@@ -269,15 +270,18 @@ bool Session::tick() {
 // Called every second on the writer's thread.
 void Session::watch() {
   machine.every_second();
+  waking::retry();
   watching.every_second();
   if (state() != RunState::kMeasuring) return;
   if (watching.is_paused() || (watching.is_on() && watching.waits_for_iteration())) return;
   const std::lock_guard lock(mutex);
-  if (source.is_guessed()) phases.watch(iteration());
+  if (source.is_guessed() || source.is_told_by_launches()) phases.watch(iteration());
 }
 
 void Session::iteration_starts(IterationMark mark) {
   if (!sys::is_on() || !counts(config, mark) || trigger::is_paused()) return;
+  const bool is_call = mark == IterationMark::kCall;
+  if (is_call && source.leaves_call_to_launch()) return;
   if (watching.passes_over()) return;
   bool is_over = false;
   {
@@ -287,12 +291,18 @@ void Session::iteration_starts(IterationMark mark) {
       arming.void_iteration();
       if (state() == RunState::kDiscovering) discovery.begin_anew();
     }
-    if (mark == IterationMark::kCall) launch::filter.remove(launch::LaunchFilter::kSearching);
+    if (is_call) {
+      launch::filter.remove(launch::LaunchFilter::kSearching);
+      // The launches that told iterations are wrong if a call comes elsewhere.
+      if (source.is_told_by_launches()) source.note_end_of_iterations();
+      source.note_call();
+    }
     if (run.iteration_source == "none") {
       const std::lock_guard run_lock(run.mutex);
       run.iteration_source = source_text(config, mark);
     }
     is_over = controller.start_iteration();
+    if (is_call) source.note_started();
   }
   cupti::follow_filter();
   if (is_over && exits_when_done()) {
@@ -348,6 +358,7 @@ void Session::finish() {
   arming.disarm();
   trigger::remove();
   sys::turn_off_silently();
+  waking::wake();
   writer->finish(is_complete_);
 }
 
@@ -496,6 +507,7 @@ bool Session::range_opens(const char* text) noexcept {
 }
 
 void Session::capture_begins() noexcept {
+  source.ask_for_calls();  // replays will launch something else
   label_events.capture_begins();
 }
 
@@ -531,6 +543,7 @@ bool begin(sys::Config config) {
 
 void forget_everything() noexcept {
   hook::set_observer(nullptr);
+  waking::set(nullptr, nullptr);
   the_one.store(nullptr, std::memory_order_release);
 }
 

@@ -5,6 +5,7 @@ Nothing is loaded and nothing is linked: a process without the library has no ta
 """
 
 import array
+import atexit
 import ctypes
 import os
 
@@ -12,6 +13,7 @@ WANTS_LAYERS = 1
 WANTS_LABELS = 2
 WANTS_ITERATIONS = 4
 WANTS_OPERATORS = 8
+WANTS_TO_WAKE = 16
 
 SYMBOL = "inline_prof_abi_v1"
 
@@ -32,6 +34,7 @@ class Work(ctypes.Structure):
 # PyDLL's kind of call: none of these functions waits, so giving the interpreter's lock away and
 # taking it back would be most of a call's cost.
 _function = ctypes.PYFUNCTYPE
+_Wake = _function(ctypes.c_int, ctypes.c_void_p)
 
 
 class Table(ctypes.Structure):
@@ -58,10 +61,12 @@ class Table(ctypes.Structure):
         ("call_open", _function(None)),
         ("call_launches", _function(ctypes.c_int)),
         ("call_close", _function(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(Work), ctypes.c_int)),
+        ("wake", _function(None, ctypes.c_void_p, _Wake)),
     ]
 
 
 _MOST_KNOWN = 4096
+_wakes = []
 
 
 def _as_read(attributes):
@@ -87,6 +92,7 @@ class Abi:
         self._op = table.op
         self._call_close = table.call_close
         self._record_data = table.record_data
+        self._wake = table.wake
         # A model makes the same calls in each step, and its layers make the same calls.
         self._known_attributes = {}
         self._known_works = {}  # id() of a list -> (the list, what the library reads)
@@ -113,6 +119,16 @@ class Abi:
                 (None if work.kernel is None else work.kernel.encode(), *self._known(work.kind, work.attributes),
                  len(work.attributes), work.is_each) for work in works])
         return self._call_close(name, layer, given[1], len(works))
+
+    def wake(self, work):
+        """Lets the library have `work()` called on the main thread once wants() has another answer than WANTS_TO_WAKE; None
+        takes that back."""
+        if work is None:
+            return self._wake(None, _Wake())
+        # Kept: the interpreter may be about to call one that was taken back.
+        _wakes.append(_Wake(lambda _: work() or 0))
+        atexit.register(self._wake, None, _Wake())  # an interpreter that has ended takes no calls
+        return self._wake(ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, ctypes.c_void_p), _wakes[-1])
 
     def _known(self, kind, attributes):
         key = (kind, *attributes, *attributes.values())

@@ -29,6 +29,7 @@ class FakeAbi:
     def __init__(self):
         self.wanted = EVERYTHING
         self.iterations = 0
+        self.work_of_wake = None
         self.labels = []
         self.ops = []
         self.facts = {}
@@ -41,6 +42,9 @@ class FakeAbi:
 
     def wants(self):
         return self.wanted
+
+    def wake(self, work):
+        self.work_of_wake = work
 
     def iteration(self):
         self.iterations += 1

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import threading
 import unittest
 import unittest.mock
 
@@ -12,6 +13,7 @@ from torch import nn
 
 import inline_prof.torch as hooks
 from fake_abi import HookedTest
+from inline_prof.abi import WANTS_ITERATIONS, WANTS_TO_WAKE
 
 
 STEPS = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
@@ -109,6 +111,30 @@ class IterationsTest(HookedTest):
         self.assertEqual(self.ends([optimizer] * 2), [0, 0])
         hooks.iteration()
         self.assertEqual(self.abi.iterations, 3)
+
+    def test_nothing_is_called_until_the_library_wakes_us(self):
+        optimizer = optimizer_of()
+        hooked_pass = torch.autograd._engine_run_backward
+        self.ends([optimizer])
+        self.abi.wanted = WANTS_TO_WAKE
+        self.assertEqual(self.ends([optimizer] * 3), [1, 0, 0])
+        self.assertIs(torch.autograd._engine_run_backward, hooked_pass.__wrapped__)
+        self.assertFalse(nn.modules.module._has_any_global_hook())
+        self.abi.wanted = WANTS_ITERATIONS
+
+        def closure():
+            self.abi.work_of_wake()  # a launch inside a step may be the one that wakes
+            return torch.zeros(())
+
+        optimizer.step(closure)
+        self.assertEqual(self.ends([optimizer] * 2), [1, 1])
+        self.assertEqual(self.abi.iterations, 5)
+
+    def test_a_thread_that_cannot_be_woken_is_called(self):
+        thread = threading.Thread(target=self.ends, args=([optimizer_of()],))
+        thread.start()
+        thread.join()
+        self.assertIsNone(self.abi.work_of_wake)
 
     def test_a_scheduler_and_an_optimizer_made_before_the_hooks(self):
         hooks.remove()

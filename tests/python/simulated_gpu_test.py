@@ -28,8 +28,8 @@ class SimulatedGpuTest(FolderTest):
     def run_host(self, name, *arguments, options=(), python=sys.executable, **variables):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("INLINE_PROF", "PROFILING", "PYTHONPATH"))}
-        environment.update(LD_LIBRARY_PATH="%s:%s" % (OPTIONS.simulated_gpu, OPTIONS.toolkit), INLINE_PROF_REPEAT="3",
-                           INLINE_PROF_WARMUP="4", INLINE_PROF_OVERHEAD="0", **variables)
+        environment.update({"LD_LIBRARY_PATH": "%s:%s" % (OPTIONS.simulated_gpu, OPTIONS.toolkit), "INLINE_PROF_REPEAT": "3",
+                            "INLINE_PROF_WARMUP": "4", "INLINE_PROF_OVERHEAD": "0", **variables})
         done = subprocess.run(
             [OPTIONS.prof_run, *options, "--", python, str(HOSTS / name), *arguments],
             cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
@@ -71,6 +71,37 @@ class SimulatedGpuTest(FolderTest):
         norm = next(e for e in profile["events"] if e["event_name"] == "norm")
         self.assertEqual([iteration % 2 for iteration in norm["iterations"]], [0, 0])  # none with the launch too many
         self.assertEqual(profile["dropped"]["irregular_iteration"], 1)
+
+    def sleeper(self, *way, **variables):
+        """Returns (the iterations that a host marked which sleeps while it is not wanted, the profile)."""
+        done = self.run_host("sleeper.py", "200", *way, PYTHONPATH=str(HOSTS.parents[2] / "python"),
+                             INLINE_PROF_REPEAT="20", INLINE_PROF_POLICY="in_order", **variables)
+        profile = self.profile()
+        self.assertTrue(profile["complete"], done.stderr)
+        return list(map(int, done.stdout.split()[1:])), profile
+
+    def test_launches_take_the_place_of_calls(self):
+        marked, profile = self.sleeper()
+        self.assertEqual(marked, [1, 2, 3, 4, 5])  # the warm-up, and the first that is measured
+        self.assertEqual(sum(profile["dropped"].values()), 0)
+        iterations = sorted(each for event in profile["events"] for each in event["iterations"])
+        self.assertEqual(iterations, list(range(5, 5 + 20 * 5)))
+
+    def test_launches_beside_the_iterations_do_not_take_their_place(self):
+        marked, profile = self.sleeper("evaluates")
+        self.assertEqual(marked[:5], [1, 2, 3, 4, 5])
+        self.assertEqual({event["event_name"]: len(event["iterations"]) for event in profile["events"]},
+                         {"forward_": 20, "backward_": 20, "optimizer_": 20})
+
+    def test_a_host_is_woken_where_launches_are_not_met_in_their_place(self):
+        marked, profile = self.sleeper("moves")
+        self.assertEqual(marked[:6], [1, 2, 3, 4, 5, 41])
+        self.assertGreater(profile["dropped"]["irregular_iteration"], 0)
+
+    def test_calls_stay_where_no_launch_tells_them(self):
+        marked, _ = self.sleeper("alike")
+        self.assertEqual(marked, list(range(1, marked[-1] + 1)))
+        self.assertGreater(len(marked), 20)
 
     @needs_torch
     def test_a_program_that_knows_nothing_of_us(self):

@@ -119,12 +119,20 @@ struct inline_prof_abi {
    * layer of launches that have no other. */
   void (*call_close)(const char* name, const char* layer, const struct inline_prof_work* works,
                      int work_count);
+
+  /* Lets the library wake an application whose calls it does not want for now
+   * (INLINE_PROF_WANTS_TO_WAKE): once wants() has another answer it calls `schedule(work, 0)`, from
+   * any thread and inside calls of the application's, so that `work` is called later, as Python's
+   * Py_AddPendingCall does.  An answer other than 0 means that there was no room: it tries again.
+   * A null `schedule` or `work`: the application cannot be woken any more. */
+  void (*wake)(int (*schedule)(int (*work)(void*), void*), int (*work)(void*));
 };
 
 #define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are discovered */
 #define INLINE_PROF_WANTS_LABELS 2u     /* record, op: until launches tell what they are around */
 #define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
 #define INLINE_PROF_WANTS_OPERATORS 8u  /* call_*: in one iteration of the warm-up */
+#define INLINE_PROF_WANTS_TO_WAKE 16u   /* nothing else now: launches tell iterations */
 
 typedef const struct inline_prof_abi* (*inline_prof_abi_v1_function)(void);
 

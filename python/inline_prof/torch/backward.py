@@ -87,7 +87,8 @@ class Backward:
         if self._original is None:
             self.spans.thread = threads.mine  # notes no nodes: all hooks are set at once
         else:
-            self._ours = torch.autograd._engine_run_backward = self._around(self._original)
+            self._ours = self._around(self._original)
+        self.resume()
 
     # --- hooks.  Node.register_prehook makes an ordered dictionary and a handle for each node;
     # Tensor.register_hook uses a way that lets all nodes of a module share one dictionary.
@@ -154,16 +155,22 @@ class Backward:
 
         return entering
 
+    def resume(self):
+        """Names nodes from now on."""
+        self.is_on = True
+        if self._original is not None and torch.autograd._engine_run_backward is self._original:
+            torch.autograd._engine_run_backward = self._ours
+
     def stop(self):
         """Stops naming nodes."""
         self.is_on = False
         self.spans.clear()
+        if self._original is not None and torch.autograd._engine_run_backward is self._ours:
+            torch.autograd._engine_run_backward = self._original
 
     def remove(self):
         self.stop()
         self.end()
-        if self._original is not None and torch.autograd._engine_run_backward is self._ours:
-            torch.autograd._engine_run_backward = self._original
 
     def mark(self, value, place):
         """Names the nodes that made the tensors in `value`."""

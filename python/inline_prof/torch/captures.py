@@ -16,24 +16,35 @@ class Captures:
         self._on_replayed_steps = on_replayed_steps
         self._open = {}  # id of a thread that captures -> weak references to optimizers
         self._steps = weakref.WeakKeyDictionary()  # graph -> the same
-        self._restore = []
+        self._replaced = {}  # name -> (original, ours)
 
     def install(self):
-        graph = torch.cuda.CUDAGraph
-        for name, around in (("capture_begin", self._around_begin), ("capture_end", self._around_end),
-                             ("replay", self._around_replay)):
-            original = vars(graph).get(name)
-            if original is None:  # a PyTorch without CUDA
-                continue
-            ours = functools.wraps(original)(around(original))
-            setattr(graph, name, ours)
-            self._restore.append((name, original, ours))
+        self._replace("capture_begin", self._around_begin)
+        self._replace("capture_end", self._around_end)
+        self.follow_replays()
+
+    def follow_replays(self):
+        self._replace("replay", self._around_replay)
+
+    def ignore_replays(self):
+        self._restore("replay")
 
     def remove(self):
-        restore, self._restore = self._restore, []
-        for name, original, ours in restore:
-            if vars(torch.cuda.CUDAGraph).get(name) is ours:
-                setattr(torch.cuda.CUDAGraph, name, original)
+        for name in list(self._replaced):
+            self._restore(name)
+
+    def _replace(self, name, around):
+        original = vars(torch.cuda.CUDAGraph).get(name)
+        if original is None or name in self._replaced:  # a PyTorch without CUDA
+            return
+        ours = functools.wraps(original)(around(original))
+        setattr(torch.cuda.CUDAGraph, name, ours)
+        self._replaced[name] = original, ours
+
+    def _restore(self, name):
+        original, ours = self._replaced.pop(name, (None, None))
+        if ours is not None and vars(torch.cuda.CUDAGraph).get(name) is ours:
+            setattr(torch.cuda.CUDAGraph, name, original)
 
     def takes_step(self, optimizer):
         """Returns whether this step is being captured: only replays make it."""

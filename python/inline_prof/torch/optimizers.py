@@ -99,8 +99,9 @@ class _Closure:
 class Optimizers:
     """Hooks on every optimizer's step."""
 
-    def __init__(self, threads, shapes, guard, on_step, learning):
+    def __init__(self, threads, tables, shapes, guard, on_step, learning):
         self._threads = threads
+        self._tables = tables
         self._shapes = shapes
         self._guard = guard
         self._on_step = on_step
@@ -108,9 +109,19 @@ class Optimizers:
         self._captures = Captures(guard, self._replayed, learning)
         self._paths = {}  # class name -> path
 
-    def install(self, tables):
+    def install(self):
         self._captures.install()
-        tables.set_step_hooks(self._before, self._after)
+        self._tables.set_step_hooks(self._before, self._after)
+
+    def sleep(self):
+        """Leaves steps and replays alone until wake()."""
+        self._tables.silence_step_hooks()
+        self._captures.ignore_replays()
+
+    def wake(self):
+        """May be called anywhere, also inside a step."""
+        self._tables.set_step_hooks(self._before, self._after)
+        self._captures.follow_replays()
 
     def remove(self):
         self._captures.remove()

@@ -1,5 +1,7 @@
 """Sets and removes the hooks of a process."""
 
+import threading
+
 from .. import abi as words
 from ..importing import call_after_import
 from .backward import Backward
@@ -29,7 +31,7 @@ class Session:
         self._marks_by_hand = False
         self._root_calls = 0
         self._has_steps = False  # steps tell iterations apart
-        self._has_named_steps = False
+        self._named = ""  # what iterations are found by
         threads = Threads(abi)
         self._shapes = Shapes(abi, self._fail)
         self._backward = Backward(threads, self._fail)
@@ -41,11 +43,11 @@ class Session:
         self._learning = Learning(abi, threads, self._fail)
         self._inductor = Inductor(abi, threads, self._fail)
         self._stop_waiting = call_after_import("torch._inductor.compile_fx", self._inductor.look)
-        self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step, self._learning)
+        self._optimizers = Optimizers(threads, self._tables, self._shapes, self._fail, self._on_step, self._learning)
         self._names_modules = True
         self._name_hooks = (enter, leave)
         try:
-            self._optimizers.install(self._tables)
+            self._optimizers.install()
             self._tables.set_module_hooks(enter, leave)
         except Exception:
             self._take_away()
@@ -53,7 +55,8 @@ class Session:
 
     def iteration(self):
         """Begins an iteration for the application, which marks them by hand."""
-        self._marks_by_hand = self._has_steps = True
+        self._marks_by_hand = True
+        self._note_step()
         self._abi.iteration()
         self._look()
 
@@ -62,6 +65,7 @@ class Session:
         if self._is_over:
             return
         self._is_over = True
+        self._abi.wake(None)
         self._take_away()
         self._on_end()
 
@@ -81,13 +85,25 @@ class Session:
             self.end()
 
     def _on_step(self, iteration_ends):
-        self._has_steps = True
+        self._note_step()
         self._backward.end()
         if iteration_ends and not self._marks_by_hand:
-            # The library counts calls, whoever makes them.
-            self._has_named_steps = self._has_named_steps or self._abi.record_fact("iterations", "optimizer step")
             self._abi.iteration()
         self._look()
+
+    def _note_step(self):
+        if not self._has_steps and threading.current_thread() is threading.main_thread():
+            # Only the main thread can be woken.
+            self._abi.wake(self._wake)
+        self._has_steps = True
+
+    def _wake(self):
+        if self._is_over:
+            return
+        try:
+            self._optimizers.wake()  # the next step looks what is wanted
+        except Exception as error:
+            self._fail(error)
 
     def _on_root(self):
         self._root_calls += 1
@@ -115,7 +131,7 @@ class Session:
             self._inductor.resume("")
             self._names_modules = True
             self._shapes.resume()
-            self._backward.is_on = True
+            self._backward.resume()
             self._tables.set_module_hooks(*self._name_hooks)
         elif not wants_layers:
             self._inductor.pause()
@@ -134,4 +150,15 @@ class Session:
         if self._names_modules:
             self._inductor.look()
             self._backward.refill()
+        may_sleep = bool(wants & words.WANTS_TO_WAKE)
+        if self._has_steps and not self._marks_by_hand:
+            stays = "" if wants_layers or may_sleep else ", whose hook stays: no launch tells it"
+            self._name_iterations("optimizer step" + stays)
+        if may_sleep:
+            self._optimizers.sleep()
         return None
+
+    def _name_iterations(self, found_by):
+        # The library counts calls, whoever makes them.
+        if self._named != found_by and self._abi.record_fact("iterations", found_by):
+            self._named = found_by

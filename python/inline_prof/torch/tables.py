@@ -57,17 +57,24 @@ class Tables:
             self._replace(self._modules, enter, leave)
 
     def set_step_hooks(self, before, after):
+        if self._steps:
+            return self._replace(self._steps, before, after)
         module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
         self._step_hooks = (before.__code__, after.__code__)
         self._steps = [module.register_optimizer_step_pre_hook(before),
                        module.register_optimizer_step_post_hook(after)]
+        return None
+
+    def silence_step_hooks(self):
+        """Leaves functions in their place that do nothing: set_step_hooks() may come at any time, also inside a step."""
+        self._replace(self._steps, _nothing, _nothing)
 
     def drop_module_hooks(self):
         self._silence_modules(self._settle_modules)
         self._settle_modules()
 
     def drop_all(self):
-        self._replace(self._steps, _nothing, _nothing)
+        self.silence_step_hooks()
         self._silence_modules(self._settle)
         self._settle()
 

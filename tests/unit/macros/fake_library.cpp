@@ -127,6 +127,8 @@ void call_close(const char* name, const char* layer, const inline_prof_work*, in
   write_down(fmt::format("call_close {} {} {}", or_dash(name), or_dash(layer), work_count));
 }
 
+void wake(int (*)(int (*)(void*), void*), int (*)(void*)) {}
+
 inline_prof_abi table{sizeof(inline_prof_abi),
                       initialize,
                       iteration,
@@ -143,7 +145,8 @@ inline_prof_abi table{sizeof(inline_prof_abi),
                       layer_follow,
                       call_open,
                       call_launches,
-                      call_close};
+                      call_close,
+                      wake};
 
 int call_count() {
   const std::scoped_lock lock(mutex);
