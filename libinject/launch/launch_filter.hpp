@@ -91,9 +91,10 @@ class LaunchFilter {
 
   // Returns true if the launch only has to be forwarded.  While launches are counted, that is one
   // whose slot exists already (it is counted here); later, one whose function only shares a filter
-  // bit with an armed one.  `counted`: its slot, if it was counted.
-  [[nodiscard]] bool settle(const void* function, const void* stream,
-                            timer::LaunchSlot*& counted) noexcept {
+  // bit with an armed one.  `counted`: its slot, if it was counted.  Inline, so that the wrappers
+  // keep the launch's arguments in their registers: a call here would cost 4 ns a launch.
+  [[nodiscard, gnu::always_inline]] bool settle(const void* function, const void* stream,
+                                                timer::LaunchSlot*& counted) noexcept {
     const std::uint32_t why = reasons_.load(std::memory_order_relaxed);
     if ((why & kCapturing) != 0) return false;
     if ((why & kCounting) == 0) return is_settled(function, why);
@@ -104,8 +105,8 @@ class LaunchFilter {
     return true;
   }
   // The same, for our wrappers.
-  [[nodiscard]] bool settle_wrapped(const void* function, const void* stream,
-                                    timer::LaunchSlot*& counted) noexcept {
+  [[nodiscard, gnu::always_inline]] bool settle_wrapped(const void* function, const void* stream,
+                                                        timer::LaunchSlot*& counted) noexcept {
     return is_left_to_cupti() || settle(function, stream, counted);
   }
   // Copies of all threads share a few slots: they are counted as where several threads launch.

@@ -105,12 +105,12 @@ struct Wrapper<Call, kSlot, CUresult(A...)> {
   }
 
   [[gnu::always_inline]] static CUresult unmarked(A... arguments) {
-    Function target = original();
+    const Function target = original();
     timer::LaunchSlot* counted = nullptr;
     const Seen seen = Call::see(arguments...);
     if (target == nullptr || !seen.is_complete ||
         !filter.settle_wrapped(seen.function, stream_of(arguments...), counted)) [[unlikely]] {
-      target = slowly;
+      return slowly(arguments...);
     }
     if (counted == nullptr) return target(arguments...);
     const CUresult result = target(arguments...);

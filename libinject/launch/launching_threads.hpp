@@ -17,16 +17,16 @@ extern constinit std::atomic<bool> first_thread_counts;
 // Before any launch is counted.
 void prepare_for_launching_threads() noexcept;
 // Returns when the thread that launched first counts as all others do.
-void note_first_launch_of_thread() noexcept;
+[[gnu::cold]] void note_first_launch_of_thread() noexcept;
 
-[[nodiscard]] inline bool is_one_of_several_threads() noexcept {
+[[nodiscard, gnu::always_inline]] inline bool is_one_of_several_threads() noexcept {
   if (!sys::this_thread.launches) [[unlikely]]
     note_first_launch_of_thread();
   return several_threads_launch.load(std::memory_order_relaxed);
 }
 
 // Counts one launch; false if the caller must examine it.
-[[nodiscard]] inline bool count_quietly(timer::LaunchSlot& slot) noexcept {
+[[nodiscard, gnu::always_inline]] inline bool count_quietly(timer::LaunchSlot& slot) noexcept {
   if (is_one_of_several_threads()) return slot.count_quietly(true);
   // Stored before the other threads are asked about.  The second thread makes the processor keep
   // that order: its membarrier() takes the place of a locked instruction here.

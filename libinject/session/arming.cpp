@@ -302,6 +302,10 @@ void Arming::arm(std::span<const std::size_t> targets, std::int64_t iteration) {
     }
   }
   generation_.fetch_add(1, std::memory_order_acq_rel);
+  publish_armed(count);
+}
+
+void Arming::publish_armed(std::uint32_t count) {
   std::array<const void*, launch::LaunchFilter::kMostArmed> functions{};
   std::uint64_t handles = session_.source.filter_bits();
   bool are_marked = are_all_marked();

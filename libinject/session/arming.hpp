@@ -121,6 +121,8 @@ class Arming {
   [[nodiscard]] hook::LaunchTicket begin_part_of_label(ArmedEvent& armed, WantedOccurrence& wanted);
   [[nodiscard]] WantedOccurrence* first_of_label(const record::EventRecord& event) noexcept;
   void forget_armed() noexcept;
+  // Not inline: its list would lie on the stack beside what arm() does before.
+  [[gnu::noinline]] void publish_armed(std::uint32_t count);
   [[nodiscard]] bool are_all_marked() const noexcept;
 
   Session& session_;

@@ -33,7 +33,7 @@ struct LaunchSlot {
   // Counts one launch. Returns false if the caller must examine it. With one launching thread this
   // is a load and a store; the locked instruction that several threads need costs 5 ns
   // (launch/launching_threads.hpp).
-  [[nodiscard]] bool count_quietly(bool several_threads) noexcept {
+  [[nodiscard, gnu::always_inline]] bool count_quietly(bool several_threads) noexcept {
     auto launches = count.load(std::memory_order_relaxed);
     if (launches >= limit.load(std::memory_order_relaxed)) return false;
     if (!several_threads) {
@@ -55,7 +55,19 @@ class LaunchTable {
   static constexpr std::size_t kLongestProbe = 64;
 
   // Returns null if it is not in the table.
-  [[nodiscard]] LaunchSlot* find(const void* function, const void* stream) noexcept {
+  [[nodiscard, gnu::always_inline]] LaunchSlot* find(const void* function,
+                                                     const void* stream) noexcept {
+    LaunchSlot& first = slots_[home(function, stream)];
+    if (first.function.load(std::memory_order_acquire) == function &&
+        first.stream.load(std::memory_order_relaxed) == stream) [[likely]] {
+      return &first;
+    }
+    return probe(function, stream);
+  }
+
+  // The same, not always inline.
+  [[nodiscard, gnu::noinline]] LaunchSlot* probe(const void* function,
+                                                 const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
       LaunchSlot& slot = slots_[at];
