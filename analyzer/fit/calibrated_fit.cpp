@@ -21,7 +21,7 @@ constexpr double kRestartSpread = 0.6;  // of a logarithm, either way
 // Deviations of a parameter's logarithm that are worth a word.
 constexpr double kUncertain = 0.5;
 constexpr double kNotMoved = 0.01, kNotMovedDeviation = 0.1;
-constexpr int kRefitIterations = 25;  // from a solution that shares most of the rows
+constexpr int kRefitIterations = 60;  // from a solution that shares most of the rows
 
 std::vector<double> values_at(const VectorXd& theta) {
   std::vector<double> values(static_cast<std::size_t>(theta.size()));

@@ -141,10 +141,6 @@ Minimum minimise(const Improbability& function, VectorXd position) {
   return {position, value};
 }
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
-
 // A residual of 15 % is usual for a library's choice of kernel; more is one that went wrong.
 constexpr double kUsualResidual = 0.15;
 // The longest list of a conformal table; its quantiles stand for more.
@@ -191,6 +187,19 @@ struct HeldOut {
 // Residuals beyond this share of all are taken for this large where they say what is usual nearby:
 // a single wild one would hide others.
 constexpr double kTame = 0.95;
+// Rows of a grid are equally far from each other.  The last digits, which differ from one processor
+// to another, must not choose among them: they would choose another process.
+constexpr double kSame = 1e-7;
+
+// Returns the first of the largest values, which are >= 0.
+Index first_largest(const VectorXd& values) {
+  Index first = 0;
+  const double least = values.maxCoeff() * (1 - kSame);
+  while (values[first] < least)
+    ++first;
+  return first;
+}
+
 // A fit that is nearer than a hundredth of a percent has seen no noise.
 constexpr double kLeastError = 1e-4;
 
@@ -225,7 +234,7 @@ class ErrorsNearby {
       Place& place = places_[results[i].row];
       if (place.own.folds == 0) {
         place.distances = process.distances(input.features.row(results[i].row).transpose());
-        place.distances.minCoeff(&place.nearest);
+        place.nearest = first_largest((1 + place.distances).inverse().matrix());
       }
       place.own.add(error);
       sums_[static_cast<std::size_t>(place.nearest)].add(error);
@@ -380,9 +389,9 @@ model::MaternScales fit_matern_scales(const MatrixXd& features, const VectorXd& 
   }
   const VectorXd& found = best.position;
   const Index size = found.size();
-  return {.length = found.head(size - 2).array().exp().matrix(),
-          .signal = std::exp(found[size - 2]),
-          .noise = std::exp(found[size - 1])};
+  // As the file has them, since everything that follows depends on them.
+  const VectorXd scales = found.unaryExpr([](double log) { return model::rounded(std::exp(log)); });
+  return {.length = scales.head(size - 2), .signal = scales[size - 2], .noise = scales[size - 1]};
 }
 
 namespace {
@@ -404,8 +413,8 @@ std::vector<Index> telling_rows(const MatrixXd& scaled, double signal, Index mos
   VectorXd unexplained = VectorXd::Constant(count, signal * signal);
   std::vector<Index> rows;
   for (Index step = 0; step < most; ++step) {
-    Index next = 0;
-    const double variance = unexplained.maxCoeff(&next);
+    const Index next = first_largest(unexplained);
+    const double variance = unexplained[next];
     if (variance < 1e-9 * signal * signal) break;  // all others are copies
     VectorXd column = covariance_with(scaled, signal, next) -
                       lower.leftCols(step) * lower.row(next).head(step).transpose();

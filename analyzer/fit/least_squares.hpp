@@ -37,7 +37,7 @@ struct LeastSquaresProblem {
 
 struct LeastSquaresOptions {
   int max_iterations = 60;
-  double tolerance = 1e-6;  // relative gain in cost below which the search ends
+  double tolerance = 1e-10;  // relative gain in cost below which the search ends
 };
 
 struct LeastSquaresResult {

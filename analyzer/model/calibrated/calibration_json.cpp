@@ -48,7 +48,7 @@ double transfer_factor(std::string_view parameter, double launch, double clock, 
 
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
-  return std::stod(fmt::format("{:.5g}", value));
+  return std::stod(fmt::format("{:.4g}", value));
 }
 
 std::vector<double> parameter_values(const read::Parameters& parameters,

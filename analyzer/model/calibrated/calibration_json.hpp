@@ -58,7 +58,8 @@ struct StoredResidual {
 [[nodiscard]] LocalScale read_local_scale(const read::Parameters& parameters);
 [[nodiscard]] ConformalTable read_conformal(const read::Parameters& parameters);
 
-// Five digits: what a fit can know, and a quarter of the bytes.
+// Four digits: what a fit can know, a quarter of the bytes, and none of the digits in which
+// processors and compilers differ.
 [[nodiscard]] double rounded(double value);
 
 }  // namespace inline_prof::model

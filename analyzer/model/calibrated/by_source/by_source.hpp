@@ -30,7 +30,7 @@ namespace inline_prof::model {
 [[nodiscard]] constexpr ParameterSpec source_parameter(std::string_view name, double start,
                                                        std::string_view meaning) {
   return {
-      .name = name, .start = start, .weight = 0.02, .least = 0.03, .most = 33, .meaning = meaning};
+      .name = name, .start = start, .weight = 0.1, .least = 0.03, .most = 33, .meaning = meaning};
 }
 
 // A GPU as the forms see it.  The peak is that of 16-bit numbers, whatever a kernel multiplies.
