@@ -138,6 +138,17 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
 
 namespace {
 
+// Returns the compute capability's first number; empty for a machine that nobody knows.
+std::string generation_of(const read::Machine& machine) {
+  return machine.compute_capability.substr(0, machine.compute_capability.find('.'));
+}
+
+std::string generation_of(std::string_view machine_id) {
+  for (const read::Machine& machine : builtin_machines())
+    if (machine.id == machine_id) return generation_of(machine);
+  return "";
+}
+
 // Returns how many times faster the links between the machine's GPUs are; 1 where nobody says.
 double links_over_those_of(std::string_view trained, const read::Machine& machine) {
   for (const read::Machine& other : builtin_machines()) {
@@ -156,7 +167,7 @@ std::string collective_group(CollectiveKind kind, std::string_view type, std::st
 }
 
 CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
-                                             const read::Machine* machine)
+                                             const read::Machine* machine, bool is_one_of_several)
     : trained_machine_(parameters.machine),
       is_transfer_(machine != nullptr && machine->id != parameters.machine) {
   add_groups(parameters, machine, {});
@@ -164,6 +175,15 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
   if (machine != nullptr && !predict(CollectiveKind::kSendRecv, "", 1, 2)) {
     add_groups(choose_parameters("collective_h100-sxm5-80gb", parameters.model), machine,
                CollectiveKind::kSendRecv);
+  }
+  if (!is_transfer_ || is_one_of_several) return;
+  std::set<std::string> generations{generation_of(trained_machine_)};
+  const std::string own = generation_of(*machine);
+  if (own.empty() || !generations.insert(own).second) return;
+  for (const std::string& set : shipped_sets(parameters.model, "")) {
+    const read::Parameters other = choose_parameters(set, parameters.model);
+    if (generations.insert(generation_of(other.machine)).second)
+      other_generations_.emplace_back(other, machine, true);
   }
 }
 
@@ -212,6 +232,27 @@ void CalibratedCollectives::add_groups(const read::Parameters& parameters,
 }
 
 std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
+    CollectiveKind kind, std::string_view type, double bytes, double ranks,
+    std::string_view stack) const {
+  auto all = predict_alone(kind, type, bytes, ranks, stack);
+  if (!all) return all;
+  Calibration::Estimate& mean = all->estimate;
+  double count = 1;
+  for (const CalibratedCollectives& other : other_generations_) {
+    const auto one = other.predict_alone(kind, type, bytes, ranks, stack);
+    if (!one) continue;
+    count += 1;
+    const auto add = [&](double& time_us, double other_us) {
+      time_us = std::exp(std::lerp(std::log(time_us), std::log(other_us), 1 / count));
+    };
+    add(mean.time_us, one->estimate.time_us);
+    add(mean.lower_us, one->estimate.lower_us);
+    add(mean.upper_us, one->estimate.upper_us);
+  }
+  return all;
+}
+
+std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict_alone(
     CollectiveKind kind, std::string_view type, double bytes, double ranks,
     std::string_view stack) const {
   const std::string start = fmt::format("{} ", collective_kind_name(kind));

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::read {
 struct Machine;
@@ -44,9 +45,12 @@ class CalibratedCollectives {
   };
 
   // Throws read::InputError.  `machine`: where the predictions are for; null is the machine of the
-  // parameters.  Another one's bandwidths are those of its links to the other GPUs.  Sends and
-  // receives that the parameters do not hold are those of the H100.
-  CalibratedCollectives(const read::Parameters& parameters, const read::Machine* machine);
+  // parameters.  Another one's bandwidths are those of its links to the other GPUs; one of another
+  // generation has the mean of all other generations that were measured, since what a step costs
+  // follows from no data sheet.  Sends and receives that the parameters do not hold are those of
+  // the H100.
+  CalibratedCollectives(const read::Parameters& parameters, const read::Machine* machine,
+                        bool is_one_of_several = false);
 
   // `type` may be empty.  Empty where the operation was not measured.
   [[nodiscard]] std::optional<Prediction> predict(CollectiveKind kind, std::string_view type,
@@ -67,6 +71,9 @@ class CalibratedCollectives {
     std::set<double> rank_counts;
     std::string trained_machine;
   };
+  [[nodiscard]] std::optional<Prediction> predict_alone(CollectiveKind kind, std::string_view type,
+                                                        double bytes, double ranks,
+                                                        std::string_view stack) const;
   // Adds the groups that are not there yet, of one kind or of all.
   void add_groups(const read::Parameters& parameters, const read::Machine* machine,
                   std::optional<CollectiveKind> only);
@@ -74,6 +81,7 @@ class CalibratedCollectives {
   std::map<std::string, Group, std::less<>> groups_;
   std::string trained_machine_;
   bool is_transfer_ = false;
+  std::vector<CalibratedCollectives> other_generations_;
 };
 
 }  // namespace inline_prof::model
