@@ -105,6 +105,7 @@ class CalibratedGemm {
   std::string only_stack_;  // whose rows alone were fitted; empty where nobody said
   std::string trained_machine_;
   bool is_transfer_ = false;
+  double other_stack_sigma_ = 0;
   double launch_us_ = 0;
   GemmMachine machine_;
   std::vector<double> values_;
