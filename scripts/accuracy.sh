@@ -78,6 +78,12 @@ each_product() {  # calls $1 with NAME MACHINE TYPE BOUNDARY PEAK GB/S BYTES; th
     done
   done
 }
+header="op,num_gpus,bytes,type,time_us"
+nccl_of() {  # GPU
+  gzip -dc "$data/aiconfigurator_2026_08/$1_sxm_nccl.csv.gz" | awk -F, -v header="$header" 'BEGIN { print header }
+    NR > 1 { size = $5 == "half" ? 2 : 1
+             printf "%s,%s,%.0f,%s,%.6g\n", $3, $6, $7 * size, $5 == "half" ? "f16" : "i8", $8 * 1000 }'
+}
 roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
   awk -F, -v peak="$2" -v bw="$3" -v size="$4" 'NR > 1 {
     t = 2 * $1 * $2 * $3 / (peak * 1e6) / 0.78
@@ -159,6 +165,30 @@ if is_known transfers; then
   for source in h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
     transfer "v100 f16 from ${source%%:*}" "gemm_${source##*:}_bf16" v100-sxm2-16gb v100.csv
   done
+  # The source of kernels is known; sets that lack it, or the types, leave rows out.
+  scripts=$(dirname "$params")/../../scripts
+  for pair in a100:a100-sxm4-80gb:h100-sxm5-80gb h100:h100-sxm5-80gb:h200-sxm-141gb \
+    h200:h200-sxm-141gb:h100-sxm5-80gb b200:b200-sxm-180gb:h200-sxm-141gb; do
+    IFS=: read -r gpu machine source <<< "$pair"
+    nccl_of "$gpu" > table.csv
+    printf '%-32s %s\n' "$gpu NCCL from $source" "$(summary --model collective --edition calibrated \
+      --machine "$machine" --params "collective_$source" table.csv)"
+    for table in attention_prompts:context_attention attention_decoding:generation_attention \
+      attention_encoders:encoder_attention experts:moe quantise:scale_matrix:scale; do
+      IFS=: read -r model name step <<< "$table"
+      name=$data/aiconfigurator_2026_08/${gpu}_sxm_$name.csv.gz
+      [[ -f $name ]] || continue
+      rm -f "$model".*.csv
+      gzip -dc "$name" | awk -v model="$model" -v step="$step" -v folder=. -f "$scripts/source_tables.awk"
+      for rows in "$model".*.csv; do
+        types=${rows#"$model."}
+        set=${model}_${source}_${types%.csv}
+        [[ -f $params/$set.json ]] || continue
+        printf '%-32s %s\n' "$gpu $rows from $source" \
+          "$(summary --model "$model" --machine "$machine" --params "$set" "$rows" 2> /dev/null)"
+      done
+    done
+  done
 fi
 
 if is_known peers && ! python3 -c 'import nvMatmulHeuristics' 2> /dev/null; then
@@ -210,13 +240,7 @@ if is_known collectives; then
       printf '%-32s %s\n' "$1, < 64 KiB" "$(summary "${asked[@]}" small.csv)"
     fi
   }
-  header="op,num_gpus,bytes,type,time_us"
   echo "collectives"
-  nccl_of() {  # GPU
-    gzip -dc "$data/aiconfigurator_2026_08/$1_sxm_nccl.csv.gz" | awk -F, -v header="$header" 'BEGIN { print header }
-      NR > 1 { size = $5 == "half" ? 2 : 1
-               printf "%s,%s,%.0f,%s,%.6g\n", $3, $6, $7 * size, $5 == "half" ? "f16" : "i8", $8 * 1000 }'
-  }
   # The H100s' own table has 2 and 8 GPUs; 32 to 512 MiB, which it was measured up to.
   nccl_of h100 > train.csv
   "$prof_model" convert --to collective "$data/nccl_tests_h100/h100_1node_4gpu.log" -o all.csv --force 2> /dev/null

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -41,6 +42,26 @@ Prediction operation_prediction(const SourceForm& form, const BySource& model,
     prediction.is_extrapolated = true;
   }
   return prediction;
+}
+
+// Returns how a source's parameter changes from one GPU to another.  Experts by Triton and Marlin
+// multiply on Blackwell as on Hopper: a multiprocessor does as much in a clock, whatever the data
+// sheet's peak.
+double transfer_factor(std::string_view parameter, std::string_view source,
+                       const read::Machine& trained, const read::Machine& machine) {
+  if (!trained.boost_clock_mhz || !machine.boost_clock_mhz) return 1;
+  const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
+  for (const char* in_clocks : {"unit_us", "step_us", "chain_us"})
+    if (parameter.ends_with(in_clocks)) return 1 / clock;
+  if (parameter != "efficiency" ||
+      (source.find("moe_triton") == source.npos && source.find("marlin") == source.npos))
+    return 1;
+  const auto is_before_hopper = [](const read::Machine& each) {
+    return std::strtod(each.compute_capability.c_str(), nullptr) < 9;
+  };
+  if (is_before_hopper(trained) || is_before_hopper(machine)) return 1;
+  const SourceGpu from(trained), to(machine);
+  return clock * to.units / from.units * from.flops_per_us / to.flops_per_us;
 }
 
 class BySourceModel : public Model {
@@ -113,11 +134,10 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
       machine_(machine),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id) {
-  const bool has_same_units =
-      std::ranges::any_of(builtin_machines(), [&](const read::Machine& trained) {
-        return trained.id == trained_machine_ && trained.sm_count == machine.sm_count &&
-               trained.peak_tflops == machine.peak_tflops;
-      });
+  const std::vector<read::Machine> known = builtin_machines();
+  const auto trained = std::ranges::find(known, trained_machine_, &read::Machine::id);
+  const bool has_same_units = trained != known.end() && trained->sm_count == machine.sm_count &&
+                              trained->peak_tflops == machine.peak_tflops;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kSourceGroups);
@@ -133,6 +153,8 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
     if (node.has("conformal")) own.conformal = json["conformal"];
     Group group;
     group.values = parameter_values(own, form.specs);
+    for (std::size_t i = 0; i < form.specs.size() && trained != known.end(); ++i)
+      group.values[i] *= transfer_factor(form.specs[i].name, name, *trained, machine);
     group.variant = static_cast<std::size_t>(node.member(kSourceVariant).integer());
     if (group.variant >= form.variants) node.member(kSourceVariant).fail("no such way to work");
     group.rows = static_cast<double>(node.member("rows").integer());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <random>
 #include <string>
@@ -64,8 +65,8 @@ enum Parameter : std::size_t {
   kWeights,
   kEfficiency,
   kMoves,
-  kTokenCost,
-  kExpertCost,
+  kChoiceMoves,
+  kActiveCost,
   kChain,
   kOverlap,
   kSmallTiles
@@ -74,9 +75,9 @@ constexpr std::array<ParameterSpec, 9> kParameters{{
     source_parameter("launch_us", 20, "of all kernels of the layer"),
     source_parameter("weight_share", 1, "of the bandwidth, as if a weight had two bytes"),
     source_parameter("efficiency", 0.6, "of the peak of 16-bit numbers"),
-    source_parameter("move_share", 0.4, "of the bandwidth, for rows between the products"),
-    source_parameter("token_us", 0.1, "to route 10,000 choices of an expert"),
-    source_parameter("expert_us", 0.5, "for 100 experts"),
+    source_parameter("move_share", 1, "of the bandwidth, for rows between the products"),
+    source_parameter("choice_share", 1, "of the bandwidth, for rows of all GPUs' choices"),
+    source_parameter("active_us", 5, "for 100 experts that get rows"),
     source_parameter("chain_us", 1, "a block's walk along 4096 numbers"),
     source_parameter("overlap", 2, "power of the sum of weights, products and walks"),
     source_parameter("small_tiles", 8, "rows that a tile costs beside its own"),
@@ -100,10 +101,13 @@ SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<cons
   if (matrices > 1) chain_us += walk_us(inter, hidden);
   const double moved =
       bytes * (sizes[kRows] * (2 * hidden + matrices * inter) + 2 * sizes[kTokens] * hidden);
-  const double moves_us = moved / gpu.bytes_per_us / values[kMoves];
-  const double launch_us = values[kLaunch] +
-                           values[kTokenCost] * sizes[kTokens] * sizes[kTopK] / 1e4 +
-                           values[kExpertCost] * sizes[kExperts] / 100;
+  // Triton's and Marlin's kernels keep a row for each choice, whichever GPU has its expert.
+  const double of_choices = bytes * sizes[kTokens] * sizes[kTopK] * (hidden + inter);
+  const double moves_us =
+      (moved / values[kMoves] + of_choices / values[kChoiceMoves]) / gpu.bytes_per_us;
+  // A product alone is one kernel of the seven that a layer has in a trace of vLLM's.
+  const double share = matrices > 1 ? 1 : 1.0 / 7;
+  const double launch_us = values[kLaunch] * share + values[kActiveCost] * sizes[kActive] / 100;
   const double work_us = power_sum(values[kOverlap], weights_us, compute_us, chain_us) + moves_us;
   return {launch_us + work_us, launch_us > work_us                             ? "launch"
                                : compute_us > std::max({weights_us, moves_us}) ? "compute"
@@ -144,16 +148,90 @@ std::optional<SourceQuery> query(const Operation& operation) {
 
 }  // namespace
 
+namespace {
+
+// Adds rows one by one to the expert that has fewest, up to `most` each.
+void fill(std::vector<double>& loads, double rows, double most) {
+  std::sort(loads.begin(), loads.end());
+  double sum = 0, lowest = 0;
+  auto next = loads.begin();
+  do {
+    sum += *next++;
+    lowest += 1;
+  } while (next != loads.end() && *next * lowest - sum < rows);
+  const double level = std::min(most, (sum + rows) / lowest), whole = std::floor(level);
+  double higher = std::round((level - whole) * lowest);
+  for (auto load = loads.begin(); load != next; ++load, --higher)
+    *load = whole + (higher > 0 ? 1 : 0);
+}
+
+// A token's choices are as far apart as they can be, and those of the next begin one further.
+std::vector<double> balanced_loads(std::int64_t tokens, std::int64_t chosen, std::int64_t experts,
+                                   std::int64_t own) {
+  const std::int64_t stride = (experts + chosen - 1) / chosen;
+  std::vector<double> loads(static_cast<std::size_t>(own));
+  for (std::int64_t choice = 0; choice < chosen; ++choice) {
+    if (tokens < stride) {
+      for (std::int64_t token = 0; token < tokens; ++token) {
+        const std::int64_t expert = (token * stride / tokens + choice * stride) % experts;
+        if (expert < own) loads[static_cast<std::size_t>(expert)] += 1;
+      }
+      continue;
+    }
+    for (std::int64_t expert = 0; expert < own; ++expert) {
+      const std::int64_t first = (expert - choice * stride % experts + experts) % experts;
+      if (first < tokens)
+        loads[static_cast<std::size_t>(expert)] +=
+            static_cast<double>((tokens - 1 - first) / experts + 1);
+    }
+  }
+  return loads;
+}
+
+// Returns the loads of the GPU with most rows, when `all` are shared out in this order.
+std::vector<double> fullest_gpu(const std::vector<double>& all, std::size_t own, double tokens,
+                                double choices) {
+  const std::size_t gpus = all.size() / own;
+  double placed = 0;
+  for (const double load : all)
+    placed += std::min(load, tokens);
+  const bool is_short = placed < choices;
+  const double rest = std::abs(choices - placed),
+               each = std::floor(rest / static_cast<double>(gpus));
+  std::vector<double> fullest;
+  double most = -1;
+  for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(gpu * own);
+    std::vector<double> loads(begin, begin + static_cast<std::ptrdiff_t>(own));
+    // Rows that are too many are taken from the experts that have most.
+    for (double& load : loads)
+      load = is_short ? std::min(load, tokens) : tokens - std::min(load, tokens);
+    const bool has_one_more = static_cast<double>(gpu) < rest - each * static_cast<double>(gpus);
+    fill(loads, each + (has_one_more ? 1 : 0), tokens);
+    if (!is_short)
+      for (double& load : loads)
+        load = tokens - load;
+    const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+    if (sum <= most) continue;
+    most = sum;
+    fullest = std::move(loads);
+  }
+  return fullest;
+}
+
+}  // namespace
+
 // The generator of AIConfigurator's benchmarks (ai-dynamo/aiconfigurator, collector/helper.py,
-// power_law_logits_v3, Apache-2.0): loads of experts are samples of a power law between 1 and 0.8
-// of the tokens, or 0.01 and 2 where there are fewer choices than experts, scaled to the choices;
-// the GPU whose experts have most is timed.  Here the samples are the law's quantiles, and the GPU
-// is the usual one of several random ways to share the experts out.
+// balanced_logits and power_law_logits_v3, Apache-2.0): loads of experts are samples of a power law
+// between 1 and 0.8 of the tokens, or 0.01 and 2 where there are fewer choices than experts, scaled
+// to the choices and rounded; what is then missing goes to the emptiest experts of each GPU in
+// turn. The GPU whose experts have most is timed, for five draws.  Here the samples are the law's
+// quantiles, shared out among the GPUs five times.
 ExpertLoads expert_loads(double tokens, double chosen, double experts, double ranks, double power) {
   const auto count = static_cast<std::size_t>(std::max(1.0, experts));
   const auto own = static_cast<std::size_t>(std::max(1.0, std::floor(experts / ranks)));
   const double choices = tokens * chosen;
-  std::vector<double> loads;
+  std::vector<std::vector<double>> draws;
   if (power > 0) {
     const bool many = choices > experts;
     const double least = many ? 1 : 0.01, most = many ? std::max(1.0, 0.8 * tokens) : 2;
@@ -165,45 +243,38 @@ ExpertLoads expert_loads(double tokens, double chosen, double experts, double ra
                           : std::pow(low + (high - low) * share, 1 / (1 - power));
     }
     const double sum = std::accumulate(all.begin(), all.end(), 0.0);
-    constexpr std::size_t ways = 9;
-    std::vector<std::pair<double, std::vector<double>>> fullest;
+    for (double& load : all)
+      load = std::round(load / sum * choices);
     std::mt19937_64 random(1);  // the same loads each time
-    for (std::size_t way = 0; way < (own == count ? 1 : ways); ++way) {
+    const std::size_t ways = own == count ? 1 : 5;
+    while (draws.size() < ways) {
       for (std::size_t i = count - 1; i > 0; --i)
         std::swap(all[i], all[random() % (i + 1)]);
-      std::pair<double, std::vector<double>> best;
-      for (std::size_t first = 0; first + own <= count; first += own) {
-        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
-        const auto end = begin + static_cast<std::ptrdiff_t>(own);
-        const double load = std::accumulate(begin, end, 0.0);
-        if (load > best.first) best = {load, {begin, end}};
-      }
-      fullest.push_back(std::move(best));
+      draws.push_back(fullest_gpu(all, own, tokens, choices));
     }
-    std::sort(fullest.begin(), fullest.end());
-    for (const double load : fullest[fullest.size() / 2].second)
-      loads.push_back(std::min(tokens, std::round(load / sum * choices)));
   } else {
-    // As even as whole rows allow.
-    const double mine = std::max(1.0, choices * static_cast<double>(own) / experts);
-    const double active = std::min(static_cast<double>(own), std::round(mine));
-    loads.assign(static_cast<std::size_t>(active), mine / active);
+    draws.push_back(balanced_loads(std::llround(tokens), std::llround(std::min(chosen, experts)),
+                                   static_cast<std::int64_t>(count),
+                                   static_cast<std::int64_t>(own)));
   }
   ExpertLoads result;
-  for (const double load : loads) {
-    if (load <= 0) continue;
-    result.active += 1;
-    result.rows += load;
+  const double part = 1 / static_cast<double>(draws.size());
+  for (const std::vector<double>& loads : draws) {
+    for (const double load : loads) {
+      result.active += load > 0 ? part : 0;
+      result.rows += part * load;
+    }
   }
-  if (result.active == 0) {
+  if (result.rows < 1) {
     result.active = result.rows = 1;
-    loads.assign(1, 1);
+    draws.assign(1, {1});
   }
   // Kernels choose tiles by the mean load.
   const double mean = result.rows / result.active;
   result.tile = std::clamp(std::exp2(std::ceil(std::log2(mean))), 16.0, 128.0);
-  for (const double load : loads)
-    result.tiles += std::ceil(std::max(0.0, load) / result.tile);
+  for (const std::vector<double>& loads : draws)
+    for (const double load : loads)
+      result.tiles += std::ceil(load / result.tile) / static_cast<double>(draws.size());
   return result;
 }
 

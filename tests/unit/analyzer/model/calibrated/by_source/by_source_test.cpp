@@ -124,6 +124,18 @@ TEST(ExpertLoads, AreThoseOfTheFullestGpu) {
   EXPECT_LT(skewed.rows, 1024);
   // One choice goes to one expert, however many there are.
   EXPECT_EQ(model::expert_loads(1, 1, 512, 8, 1.2).active, 1);
+  // So few choices leave nothing to be uneven about: the law rounds to none anywhere.
+  const auto few = model::expert_loads(1, 8, 256, 1, 1.2);
+  EXPECT_EQ(few.active, 8);
+  EXPECT_EQ(few.rows, 8);
+  // The first GPU's experts are the first to get a second row: 48 tokens, a stride of 32.
+  EXPECT_EQ(model::expert_loads(48, 8, 256, 32, 0).rows, 16);
+}
+
+TEST(ExpertLoads, NoExpertGetsMoreRowsThanThereAreTokens) {
+  const auto loads = model::expert_loads(64, 4, 32, 1, 1.2);
+  EXPECT_EQ(loads.rows, 256);
+  EXPECT_EQ(loads.active, 32);
 }
 
 }  // namespace
