@@ -186,7 +186,9 @@ std::optional<Updates> updates_in(const LaunchLog& log, const Cycle& cycle) {
     widest = places[i] - places[i - 1];
     result = {.begin = places[i] % size, .length = size - widest + 1};
   }
-  return 3 * result.length <= size ? std::optional(result) : std::nullopt;
+  // A part is short if it has few of the launches, those of graphs included.
+  const std::size_t updates = weight_between(log, cycle, result.begin, result.length);
+  return 3 * updates <= log.weight_of(cycle.steady) ? std::optional(result) : std::nullopt;
 }
 
 // Returns the launch of the first regular segment that is at this place of the cycle.
@@ -265,14 +267,22 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   Boundary boundary = from_launches(log, positions, cycle);
+  const auto is_sure = [&] {
+    return boundary.first_launch + log.dropped() == 0 ||
+           std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  };
+  boundary.is_sure = is_sure();
+  const Launches before = log.launches().first(boundary.first_launch);
+  const bool is_trained_before =
+      log.dropped() != 0 || std::any_of(before.begin(), before.end(),
+                                        [&](std::uint32_t kernel) { return log.updates(kernel); });
+  if (boundary.is_known && boundary.is_sure && !is_trained_before) return boundary;
   if (const auto updates = updates_in(log, cycle)) {
     boundary = behind_updates(log, positions[cycle.first_segment], cycle, *updates, boundary);
   } else if (!cycle.waits.empty()) {
     boundary = behind_wait(log, cycle, boundary);
   }
-  boundary.is_sure =
-      boundary.first_launch + log.dropped() == 0 ||
-      std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  boundary.is_sure = is_sure();
   return boundary;
 }
 

@@ -3,6 +3,7 @@
 #include "schedule/iteration_boundary.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "schedule/recurrence.hpp"
+#include "schedule/update_steps.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -134,7 +135,10 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known, bool boundary_i
   if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
   if (cycle.regular_share < kMostlyRegular || cycle.may_be_part)
     confidence = std::min(confidence, kDoubtful);
-  if (!boundary_is_sure) confidence = std::min(confidence, kMostWhereUnsure);
+  if (!boundary_is_sure) {
+    const bool is_doubtful = cycle.steady_share < kMostlyRegular;
+    confidence = std::min(confidence, is_doubtful ? kDoubtful : kMostWhereUnsure);
+  }
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
 
@@ -157,7 +161,18 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   const bool is_due = (seen_ >= next_look_at_seen_ || launch_count() >= next_look_) &&
                       launch_count() >= soonest_look_ &&
                       allowance_ >= static_cast<Allowance>(log_.launches().size() * 3 / 2);
+  if (found_) note_presence(kernel);
   return is_due ? Added::kAndIsDue : Added::kQuietly;
+}
+
+// Graphs that have taken the place of what was found may be few: a look is not due for long.
+void IterationFinder::note_presence(std::uint32_t kernel) {
+  if (kernel == anchor_.kernel) {
+    seen_at_anchor_ = seen_;
+  } else if (2 * (seen_ - seen_at_anchor_) >
+             found_->launches_per_iteration * found_->periods_seen) {
+    found_->confidence = std::min(found_->confidence, kDoubtful);
+  }
 }
 
 void IterationFinder::add_wait() {
@@ -204,6 +219,13 @@ bool IterationFinder::look() {
     cycle = first_proven(all, Readings::kEqualOnly);
   }
   if (cycle) return settle_on(*cycle);
+  if (auto found = iteration_between_updates(log_, allowance_)) {
+    is_between_updates_ = true;
+    anchor_ = {.kernel = found->anchor};
+    found->anchor = log_.symbol(found->anchor);
+    found->first = log_.symbol(found->first);
+    return take(std::move(*found));
+  }
   return std::exchange(found_, std::nullopt).has_value();
 }
 
@@ -349,11 +371,14 @@ std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings read
   if (!cycle) return std::nullopt;
   const std::size_t segments = positions_.size() - 1;
   if (cycle->is_proven()) {
-    if (segments + 1 == candidate.times) return cycle;
-    positions_ = positions(anchor_, SIZE_MAX);
-    cycle = study(log_, positions_, readings, allowance_);
-    if (cycle && cycle->is_proven()) return cycle;
-    return std::nullopt;
+    if (segments + 1 != candidate.times) {
+      positions_ = positions(anchor_, SIZE_MAX);
+      cycle = study(log_, positions_, readings, allowance_);
+      if (!cycle || !cycle->is_proven()) return std::nullopt;
+    }
+    // Graphs may have taken the place of what was launched kernel by kernel.
+    const std::size_t of_graphs = launches_since() - (log_.launches().size() - positions_.back());
+    return of_graphs <= 2 * cycle->length ? cycle : std::nullopt;
   }
   candidate.is_unfinished = cycle->is_settled;
   candidate.is_promising = cycle->is_settled && 2 * cycle->regular >= cycle->needed;
@@ -416,21 +441,27 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
   return std::nullopt;
 }
 
+// Returns the launches from the anchor's last position on, those of graphs included.
+std::size_t IterationFinder::launches_since() const {
+  return log_.weight_of(log_.launches().subspan(positions_.back()));
+}
+
 bool IterationFinder::still_holds() {
+  if (is_between_updates_) return false;
   positions_ = positions(anchor_, SIZE_MAX);
   if (positions_.size() < kFewestPositions) return false;
   // This may be a long evaluation, the end of the training, or the end of a loop in the set-up.
-  const std::size_t since = log_.launches().size() - positions_.back();
-  const std::size_t length = (positions_.back() - positions_.front()) / (positions_.size() - 1);
-  if (since > 2 * length) {
-    const Launches all = log_.launches();
+  if (const std::size_t since = launches_since(); since > 2 * found_->launches_per_iteration) {
     const std::size_t first = positions_.front();
-    return log_.weight_of(all.last(since)) <=
-           log_.weight_of(all.subspan(first, positions_.back() - first));
+    const std::size_t within =
+        log_.weight_of(log_.launches().subspan(first, positions_.back() - first));
+    return since <= within;
   }
   constexpr Allowance whatever_it_costs = PTRDIFF_MAX / 2;
   Allowance left = whatever_it_costs;
-  const auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
+  auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
+  if (anchor_.is_alone && !(cycle && cycle->is_proven()))
+    cycle = study(log_, positions_, Readings::kFound, left);
   allowance_ -= whatever_it_costs - left;
   if (!cycle || !cycle->is_proven()) return false;
   found_->periods_seen = cycle->regular;
@@ -497,6 +528,7 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
                                            .is_sure = true}
                                 : find_boundary(log_, positions_, cycle);
   boundary_is_sure_ = boundary.is_sure;
+  is_between_updates_ = false;
   std::vector<std::uint32_t> iteration = cycle.steady;
   std::rotate(iteration.begin(),
               iteration.begin() + static_cast<std::ptrdiff_t>(boundary.steady_index),
@@ -512,7 +544,10 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
 }
 
 bool IterationFinder::begins_at_waits(const Cycle& cycle) const {
-  return anchor_.is_wait && period_ == 0 && cycle.steady_share < kMostlySteady;
+  if (!anchor_.is_wait || period_ != 0 || cycle.steady_share >= kMostlySteady) return false;
+  // A loss is read between the forward pass and the backward one, which another thread launches.
+  const auto turns = log_.turns();
+  return !std::binary_search(turns.begin(), turns.end(), positions_[cycle.first_segment]);
 }
 
 // Their first launch may be of a kernel that varies: it is always the first, or the n-th, of that
@@ -580,10 +615,15 @@ bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const 
   } else {
     return std::exchange(found_, std::nullopt).has_value();  // it could not be followed
   }
+  return take(std::move(found));
+}
+
+bool IterationFinder::take(FoundIteration found) {
   const bool is_new = !found_ || found_->anchor != found.anchor || found_->first != found.first ||
                       found_->firsts_after_anchor != found.firsts_after_anchor ||
                       found_->word != found.word;
   found_ = std::move(found);
+  seen_at_anchor_ = seen_;
   return is_new;
 }
 

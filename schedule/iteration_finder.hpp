@@ -12,7 +12,8 @@
 // well.
 //
 // Of nested periods the outermost is taken that has been seen often enough: what comes at every
-// n-th repetition of a block, a network's head or an optimizer's step, ends an iteration.
+// n-th repetition of a block, a network's head or an optimizer's step, ends an iteration. Where
+// nothing repeats evenly, each optimizer's step does: schedule/update_steps.hpp.
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
@@ -116,9 +117,11 @@ class IterationFinder {
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
-  //   at most 0.45 where most launches are in what interrupts the iterations, or where several
-  //   kernels come together in some of them alone: these may be micro-steps, not always as many
-  //   halved where the boundary is not known
+  //   at most 0.45 where most launches are in what interrupts the iterations, or this has many
+  //   kernels of its own, and where several kernels come together in some of them alone: these may
+  //   be micro-steps, not always as many; where most varies and the beginning is not sure; and
+  //   where half as much as the iterations have was launched since the last one halved where the
+  //   boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look
   // like iterations until the optimizer's step comes.
@@ -160,6 +163,9 @@ class IterationFinder {
   [[nodiscard]] std::optional<Cycle> proven(Candidate& candidate, Readings readings,
                                             std::size_t& alike);
   [[nodiscard]] std::optional<Cycle> first_proven(std::vector<Candidate>& all, Readings readings);
+  // Doubts what was found if its anchor has not been launched for long.
+  void note_presence(std::uint32_t kernel);
+  [[nodiscard]] std::size_t launches_since() const;
   [[nodiscard]] bool still_holds();
   [[nodiscard]] bool settle_on(const Cycle& cycle);
   [[nodiscard]] Readings readings_of_anchor(Readings readings) const;
@@ -168,6 +174,8 @@ class IterationFinder {
   [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
+  // Returns true if it is another one than before.
+  [[nodiscard]] bool take(FoundIteration found);
   [[nodiscard]] std::size_t firsts_of_evaluation(const FoundIteration& found) const;
   [[nodiscard]] bool given_is_seen();
   [[nodiscard]] bool settle_on_given();
@@ -178,6 +186,7 @@ class IterationFinder {
   std::size_t repeated_ = 0;  // launches in a row that are those of one period before
   LaunchLog log_{};
   std::uint64_t seen_ = 0;               // launches, those of graphs included
+  std::uint64_t seen_at_anchor_ = 0;     // ... at the found anchor's last launch
   std::uint64_t next_look_at_seen_ = 0;  // ... by then
   std::uint64_t next_look_ =
       UINT64_MAX;  // launch_count() by then: something will have been seen often enough
@@ -193,7 +202,8 @@ class IterationFinder {
   // By kernel: the number of launches before which it is not examined again.
   std::vector<std::uint64_t> next_try_{};
   std::optional<FoundIteration> found_{};
-  bool boundary_is_sure_ = false;  // of what was found
+  bool boundary_is_sure_ = false;    // of what was found
+  bool is_between_updates_ = false;  // what was found: see schedule/update_steps.hpp
 };
 
 }  // namespace inline_prof::schedule

@@ -34,7 +34,8 @@ Step IterationFollower::on_anchor() noexcept {
   place_ = Place::kBehindAnchor;
   firsts_ = 0;
   if (place == Place::kUnknown) return Step::kNothing;
-  if (place == Place::kBehindAnchor || firsts < before_anchor_) {
+  const bool is_again = place == Place::kBehindAnchor && before_anchor_ != 0;
+  if (is_again || firsts < before_anchor_) {
     ++breaks_;
     return Step::kBroken;
   }

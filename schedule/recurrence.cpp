@@ -19,6 +19,10 @@ constexpr double kOtherSegment = 0.2;           // of a cycle's launches differ:
 constexpr double kMostInterrupted = 1.0 / 3.0;  // of the segments
 constexpr double kMostEvaluations = 1.0 / 4.0;  // likewise, by evaluations
 constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other one updates parameters
+constexpr double kMostlyInside = 0.5;           // of the launches are in the cycle
+constexpr double kMostForeign = 0.25;           // of an evaluation's launches: metrics, logs
+constexpr std::size_t kLongestUnknown = 4;      // cycles; of other kernels, between some of them
+constexpr std::size_t kFewestRegular = 3;       // interruptions, to be called regular
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
 constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
 constexpr std::size_t kMoreThanALayer =
@@ -62,6 +66,7 @@ class ValueCounts {
     return static_cast<std::size_t>(known - entries_.begin());
   }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  void clear() { entries_.clear(); }
 
  private:
   std::vector<Entry> entries_{};
@@ -88,12 +93,13 @@ std::vector<std::uint32_t> even_form(Launches segment) {
   std::vector<std::uint32_t> left(segment.size());
   std::size_t size = 0;
   for (const std::uint32_t kernel : segment) {
+    const std::uint32_t* const end = left.data() + size;
     left[size++] = kernel;
-    for (std::size_t group = 1; group <= longest && 2 * group <= size; ++group) {
-      std::size_t equal = 0;
-      while (equal < group && left[size - 1 - equal] == left[size - 1 - equal - group])
-        ++equal;
-      if (equal < group) continue;
+    const std::size_t most = std::min(longest, size / 2);
+    for (std::size_t group = 1; group <= most; ++group) {
+      if (end[-static_cast<std::ptrdiff_t>(group)] != kernel ||
+          !std::equal(end - group + 1, end, end - 2 * group + 1))
+        continue;
       size -= group;
       break;
     }
@@ -136,6 +142,7 @@ class Study {
       : log_(log),
         may_be_interrupted_(readings != Readings::kEqualOnly),
         are_between_waits_(readings == Readings::kBetweenWaits),
+        were_proven_(readings == Readings::kFound),
         launches_(log.launches()),
         positions_(positions),
         kernel_count_(log.kernel_count()),
@@ -209,7 +216,7 @@ class Study {
         return std::nullopt;
     }
     const Launches typical = segment(best);
-    const double most_others = updates(typical) ? kMostBetweenUpdates : kMostInterrupted;
+    const double most_others = is_step(typical) ? kMostBetweenUpdates : kMostInterrupted;
     if (static_cast<double>(most) < (1 - most_others) * static_cast<double>(window_))
       return std::nullopt;
     return Reading{.steady = {typical.begin(), typical.end()},
@@ -218,7 +225,7 @@ class Study {
                    .hash = hash(best),
                    .waits = waits_in(best),
                    .turns = places_in(log_.turns(), best),
-                   .updates = updates(typical),
+                   .updates = is_step(typical),
                    .reduces = places_in(log_.reductions(), best) != 0};
   }
 
@@ -286,7 +293,7 @@ class Study {
                     .may_vary = true,
                     .waits = waits_in(newest),
                     .turns = places_in(log_.turns(), newest),
-                    .updates = updates(segment(newest)),
+                    .updates = is_step(segment(newest)),
                     .reduces = places_in(log_.reductions(), newest) != 0,
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
@@ -331,11 +338,16 @@ class Study {
 
   // Returns the value that most segments have, the least of several; few values differ, as a rule.
   template <typename Value>
-  static std::size_t most_frequent(const Different& different, const Value& value) {
-    ValueCounts values;
+  [[nodiscard]] std::size_t most_frequent(const Different& different, const Value& value) {
+    const std::size_t first = value(0);
+    std::size_t equal = 1;
+    while (equal < different.segments.size() && value(equal) == first)
+      ++equal;
+    if (equal == different.segments.size()) return first;
+    values_.clear();
     for (std::size_t i = 0; i < different.segments.size(); ++i)
-      values.add(value(i), different.times[i]);
-    return std::min_element(values.entries().begin(), values.entries().end(),
+      values_.add(value(i), different.times[i]);
+    return std::min_element(values_.entries().begin(), values_.entries().end(),
                             [](const auto& a, const auto& b) {
                               return std::pair(b.count, a.value) < std::pair(a.count, b.value);
                             })
@@ -368,12 +380,15 @@ class Study {
     // Several equal gaps are those of a longer iteration.
     const double most_evaluations = reading.updates ? kMostBetweenUpdates : kMostEvaluations;
     const bool is_at_random = !are_evaluations(interrupted, i, regular.size(), most_evaluations);
-    if (is_at_random && (reading.may_vary || regular.size() < fewest_ ||
-                         (interrupted.size() > 2 && are_all_equal(gaps_of(interrupted))) ||
-                         static_cast<double>(interrupted.size()) >
-                             kMostEvaluations * static_cast<double>(segment_count() - i)))
+    const bool may_be_at_random = were_proven_ && reading.updates;
+    if (is_at_random && !may_be_at_random &&
+        (reading.may_vary || regular.size() < fewest_ ||
+         (interrupted.size() > 2 && are_all_equal(gaps_of(interrupted))) ||
+         static_cast<double>(interrupted.size()) >
+             kMostEvaluations * static_cast<double>(segment_count() - i)))
       return std::nullopt;
     if (waits_only_in(interrupted, regular)) return std::nullopt;
+    if (has_unknown_blocks_ && are_in_a_row(interrupted)) return std::nullopt;
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
     std::vector<std::size_t> lengths;
@@ -381,7 +396,7 @@ class Study {
     std::size_t launches = 0;
     for (const std::size_t r : regular) {
       lengths.push_back(segment(r).size());
-      launches += segment(r).size();
+      launches += log_.weight_of(segment(r));
     }
     cycle.is_settled = !grows_or_shrinks(lengths);
     if (reading.may_vary && reading.even_length == 0) {
@@ -392,17 +407,25 @@ class Study {
     }
     cycle.is_even = reading.even_length != 0;
     cycle.length = reading.may_vary ? median(std::move(lengths)) : weight_;
-    cycle.steady_share =
-        static_cast<double>(reading.steady.size() * regular.size()) / static_cast<double>(launches);
+    cycle.steady_share = static_cast<double>(log_.weight_of(reading.steady) * regular.size()) /
+                         static_cast<double>(launches);
     cycle.regular_share =
-        static_cast<double>(launches) / static_cast<double>(positions_.back() - positions_[i]);
+        static_cast<double>(launches) / static_cast<double>(log_.weight_of(launches_.subspan(
+                                            positions_[i], positions_.back() - positions_[i])));
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
+    }
+    if (may_end_an_iteration(interrupted, regular, reading)) {
+      // An optimizer's steps with as much between them, and as regularly.
+      if (reading.updates && cycle.regular_share < kMostlyInside) return std::nullopt;
+      cycle.may_be_part = !reading.updates;
     }
     if (regular.size() >= fewest_) {
       cycle.waits = common_places(log_.waits(), regular, reading);
       if (!reading.may_vary) look_inside(cycle, reading.steady);
-      if (is_at_random && cycle.waits.empty() && cycle.inner_length == 0) return std::nullopt;
+      const bool may_be_at_random = were_proven_ && reading.updates;
+      if (is_at_random && !may_be_at_random && cycle.waits.empty() && cycle.inner_length == 0)
+        return std::nullopt;
       if (i <= 2 && log_.dropped() == 0)
         cycle.needed = std::min(cycle.needed, needed_of(cycle, regular, reading));
     }
@@ -427,6 +450,38 @@ class Study {
     // More kernels vary now, so earlier answers may be wrong.
     if (reading.steady.size() != steady) kinds_.clear();
     return kinds_.insert_or_assign(key, kind).first->second;
+  }
+
+  // Returns true if some of them are no single pause, but something else for a while.
+  static bool are_in_a_row(const std::vector<std::size_t>& places) {
+    for (std::size_t i = 2; i < places.size(); ++i) {
+      if (places[i] == places[i - 2] + 2) return true;
+    }
+    return false;
+  }
+
+  // Returns true if much of what interrupts the cycle is of kernels that the cycle has not, though
+  // an evaluation's are those of forward passes, and if it comes as regularly as the end of an
+  // iteration of several cycles, or the cycle trains without a known optimizer.
+  [[nodiscard]] bool may_end_an_iteration(const std::vector<std::size_t>& interrupted,
+                                          const std::vector<std::size_t>& regular,
+                                          const Reading& reading) {
+    if (interrupted.empty()) return false;
+    const bool is_regular =
+        interrupted.size() >= kFewestRegular && are_all_equal(gaps_of(interrupted));
+    if (!is_regular && (reading.updates || places_in(log_.turns(), regular.back()) == 0))
+      return false;
+    std::size_t block = 0;
+    std::size_t foreign = 0;
+    count(reading.steady, 1);
+    for (const std::size_t i : interrupted) {
+      for (const std::uint32_t kernel : segment(i))
+        foreign += counts_[kernel] == 0 && !reading.varies[kernel] ? 1U : 0U;
+      block += segment(i).size() - std::min(reading.steady.size(), segment(i).size());
+    }
+    count(reading.steady, -1);
+    allowance_ -= static_cast<Allowance>(block + interrupted.size() * reading.steady.size());
+    return static_cast<double>(foreign) > kMostForeign * static_cast<double>(block);
   }
 
   // Returns the segments needed of a cycle that has come since its anchor was first launched.
@@ -472,6 +527,13 @@ class Study {
   [[nodiscard]] bool updates(Launches launches) const {
     return std::any_of(launches.begin(), launches.end(),
                        [&](std::uint32_t kernel) { return log_.updates(kernel); });
+  }
+  // Returns true for launches that update parameters, and compute what these are updated by.
+  [[nodiscard]] bool is_step(Launches launches) const {
+    const auto updates = static_cast<std::size_t>(
+        std::count_if(launches.begin(), launches.end(),
+                      [&](std::uint32_t kernel) { return log_.updates(kernel); }));
+    return updates > 0 && log_.weight_of(launches) >= updates + kFewestInCommon;
   }
   [[nodiscard]] std::size_t waits_in(std::size_t i) const { return places_in(log_.waits(), i); }
   // Counts those of `places` that are in segment `i`.
@@ -635,11 +697,15 @@ class Study {
     }
     count(steady, -1);
     if (updates) return false;
-    const bool is_step = reading.updates && !reading.may_vary &&
-                         5 * block.size() >= steady.size() && !this->updates(block);
+    const bool is_pause = reading.updates && !reading.may_vary &&
+                          5 * block.size() >= steady.size() && !this->updates(block);
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
-    if (!is_step && !is_waited_for && (!is_known || !has_stretch_of(block, steady))) return false;
+    if (!is_pause && !is_waited_for && (!is_known || !has_stretch_of(block, steady))) {
+      if (!were_proven_ || !reading.updates || block.size() > kLongestUnknown * steady.size())
+        return false;
+      has_unknown_blocks_ = true;
+    }
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
@@ -712,10 +778,10 @@ class Study {
     if (are_same(steady) && log_.weight(steady.front()) == 1) return false;
     std::size_t launches = 0;
     for (const std::size_t i : regular)
-      launches += segment(i).size();
+      launches += log_.weight_of(segment(i));
     if (are_between_waits_ && reading.may_vary) return kernels_of(steady) >= kMoreThanACopy;
     const double least = reading.even_length == 0 ? kLeastSteadyShare : kLeastEvenShare;
-    return static_cast<double>(steady.size() * regular.size()) >=
+    return static_cast<double>(log_.weight_of(steady) * regular.size()) >=
            least * static_cast<double>(launches);
   }
 
@@ -801,9 +867,7 @@ class Study {
     constexpr std::size_t fewest = 4;
     std::map<std::vector<std::size_t>, std::size_t> kernels;
     for (const auto& [kernel, of_kernel] : places) {
-      if (of_kernel.size() > 2 && static_cast<double>(of_kernel.size()) <=
-                                      kOftenPresent * static_cast<double>(regular.size()))
-        ++kernels[of_kernel];
+      if (of_kernel.size() > 2 && 5 * of_kernel.size() <= 4 * regular.size()) ++kernels[of_kernel];
     }
     return std::any_of(kernels.begin(), kernels.end(), [&](const auto& group) {
       return group.second >= fewest && are_longer(group.first, regular);
@@ -843,6 +907,8 @@ class Study {
   const LaunchLog& log_;
   bool may_be_interrupted_;
   bool are_between_waits_;
+  bool were_proven_;
+  bool has_unknown_blocks_ = false;
   Launches launches_;
   std::span<const std::uint32_t> positions_;
   std::size_t kernel_count_;
@@ -853,6 +919,7 @@ class Study {
   std::size_t weight_ = 0;  // launches of a usual segment, those of graphs included
   std::size_t length_ = 0;  // without those
   std::unordered_map<std::uint64_t, Kind> kinds_{};  // by segment's hash
+  ValueCounts values_{};                             // of most_frequent()
   Allowance& allowance_;
 };
 
@@ -879,6 +946,7 @@ std::optional<Cycle> study(const LaunchLog& log, std::span<const std::uint32_t> 
                            Readings readings, Allowance& allowance) {
   Study segments(log, positions, readings, allowance);
   std::optional<Cycle> cycle = segments.repeated();
+  if (readings == Readings::kFound) return cycle;
   const bool may_be_all = cycle && cycle->is_settled && cycle->first_segment == 0;
   if (readings < Readings::kAll || allowance < 0 || !segments.may_be_proven() || may_be_all ||
       (cycle && cycle->is_proven())) {

@@ -212,6 +212,30 @@ TEST(Iterations, MayWaitForTheDeviceOften) {
   EXPECT_EQ(run.profile["complete"], true) << run.output;
 }
 
+// One to four micro-steps come before each update.
+TEST(Iterations, EndWithTheOptimizersStepBehindAnyNumberOfMicroSteps) {
+  std::string recording;
+  std::string micro_step = "h ";
+  for (int kernel = 0; kernel < 60; ++kernel) {
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+    micro_step.append("k").append(std::to_string(kernel)).append(" ");
+  }
+  recording += "kernel multi_tensor_apply\ncalls\n";
+  std::uint32_t random = 1;
+  for (int step = 0; step < 400; ++step) {
+    random = random * 1664525U + 1013904223U;
+    for (std::uint32_t k = 0; k <= random >> 30U; ++k)
+      recording += micro_step;
+    recording += "k60 k60 k60 ";
+  }
+  const ProfiledRun run("host_recording", {.arguments = {"recording.txt"},
+                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
+                                           .files = {{"recording.txt", recording}}});
+  EXPECT_EQ(run.profile["profiler"]["iteration_source"], "auto") << run.output;
+  EXPECT_EQ(run.profile["phases"].size(), 1U) << run.output;
+  EXPECT_GT(run.profile["phases"][0]["iterations"], 300);
+}
+
 // A loop of the set-up that repeats like iterations, then iterations without a wait.  That these
 // are others is looked at once a second, so the run lasts three.
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {

@@ -724,6 +724,7 @@ TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereGradientsAreReducedBehi
   const auto alone = found_in_accumulation(false, false);
   ASSERT_TRUE(alone);
   ASSERT_EQ(alone->launches_per_iteration, 183U);
+  EXPECT_LT(alone->confidence, 0.5);
   const auto found = found_in_accumulation(true, false);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launches_per_iteration, 832U);
@@ -781,6 +782,29 @@ TEST(IterationFinder, IsInDoubtWhereMostLaunchesAreInEvaluations) {
   EXPECT_GT(confidence(4), 0.8);
   EXPECT_LT(confidence(40), 0.5);
   EXPECT_GT(confidence(40), 0.4);
+}
+
+TEST(IterationFinder, DoubtsWhatGraphsHaveTakenThePlaceOf) {
+  const auto found = found_after(18, [](IterationFinder& finder, std::size_t i) {
+    finder.add_wait();
+    if (i < 11) return launch(finder, 0, 400);
+    finder.add(900, 400);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 400U);
+  EXPECT_LT(found->confidence, 0.5);
+}
+
+TEST(IterationFinder, KeepsStepsThatSomethingElseInterrupts) {
+  const auto found = found_after(30, [](IterationFinder& finder, std::size_t i) {
+    launch(finder, 0, 300);
+    if (i == 15 || i == 22 || i == 24) launch(finder, 500, 50);
+    for (std::uint32_t kernel = 400; kernel < 410; ++kernel)
+      finder.add(kernel, 1, true);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 310U);
+  EXPECT_GT(found->periods_seen, 20U);
 }
 
 // Two layers in a row are a part of the iteration, but with their length given none is found.

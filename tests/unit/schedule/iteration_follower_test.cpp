@@ -141,6 +141,12 @@ TEST(IterationFollower, ReadsTheWordOfAnIterationWithoutItsOwnKernel) {
             "S...");
 }
 
+// An optimizer's step of several launches of one kernel, behind any number of micro-steps.
+TEST(IterationFollower, StartsBehindTheLastOfSeveralAnchors) {
+  const FoundIteration iteration{.anchor = 1, .first = 2, .firsts_before_anchor = 0};
+  EXPECT_EQ(follow(iteration, "afaaafffaaf"), ".S...S....S");
+}
+
 TEST(IterationFollower, IsLostAfterThreeBreaksInARow) {
   bool is_lost = true;
   EXPECT_EQ(follow(kOneAndOne, "faaafaaa", &is_lost), "..BBS.BB");

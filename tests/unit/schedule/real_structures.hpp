@@ -480,6 +480,26 @@ void add_torch_trainings(const Add& add) {
       }
     });
   }
+  add_steps("1_to_5_micro_steps", false, [](TorchTraining& t, int) {
+    for (std::uint32_t k = t.sequence().below(5) + 1; k > 0; --k) {
+      t.input();
+      t.forward(0, 3);
+      t.backward(0, 3);
+    }
+    t.update();
+  });
+  // Step lengths are tried until the loss is lower.
+  add_steps("1_to_4_tries", false, [](TorchTraining& t, int) {
+    t.input();
+    t.forward();
+    t.backward();
+    for (std::uint32_t k = t.sequence().below(4) + 1; k > 0; --k) {
+      t.sequence().launch({620, 621, 622});
+      t.forward();
+      t.sequence().wait();
+    }
+    t.update();
+  });
   add_steps("preconditioned_every_10", false, [](TorchTraining& t, int i) {
     t.input();
     t.forward();
