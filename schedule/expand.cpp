@@ -20,8 +20,4 @@ SampleList expand(const std::vector<EventKey>& keys, const Settings& settings) {
   return list;
 }
 
-SampleList expand(const Spec& spec, const Settings& settings) {
-  return expand(listed_events(spec), settings);
-}
-
 }  // namespace inline_prof::schedule

@@ -12,8 +12,4 @@ namespace inline_prof::schedule {
 // to measure, and as Plan does.
 [[nodiscard]] SampleList expand(const std::vector<EventKey>& keys, const Settings& settings);
 
-// Does the same for the layers of `spec`, in the order in which the original profiler's generator
-// wrote them (listed_events()). Patterns need the events of a run and are left out: see select().
-[[nodiscard]] SampleList expand(const Spec& spec, const Settings& settings);
-
 }  // namespace inline_prof::schedule

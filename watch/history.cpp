@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace inline_prof::watch {
 namespace {
@@ -40,17 +39,6 @@ void History::add(double time_s, std::int64_t iteration, double value_ns) {
   bin.last_iteration = std::max(bin.last_iteration, iteration);
   bin.sketch.add(value_ns);
   if (is_new) limit_bins();
-}
-
-void History::merge(const History& other, double offset_s) {
-  for (Bin bin : other.bins_) {
-    bin.start_s += offset_s;
-    bin.end_s += offset_s;
-    bins_.push_back(std::move(bin));
-  }
-  std::stable_sort(bins_.begin(), bins_.end(),
-                   [](const Bin& a, const Bin& b) { return a.start_s < b.start_s; });
-  limit_bins();
 }
 
 std::size_t History::bytes() const {

@@ -33,10 +33,6 @@ class History {
   // Iterations may: samples are read as they become ready.
   void add(double time_s, std::int64_t iteration, double value_ns);
 
-  // Adds the bins of a history of the same event, such as that of an earlier process of the rank.
-  // `offset_s` is added to its times.
-  void merge(const History& other, double offset_s = 0);
-
   [[nodiscard]] const std::vector<Bin>& bins() const { return bins_; }  // oldest first
   [[nodiscard]] std::size_t bytes() const;
 

@@ -188,7 +188,8 @@ TEST(Expand, WritesTheOriginalsSchedule) {
                   .forward_occurrence = 6,
                   .backward_occurrence = 0},
                  {.layer = "off", .forward_events = {"x"}, .enabled = false}};
-  const SampleList list = expand(spec, {.warmup = 10, .repeat = 2, .policy = Policy::kInOrder});
+  const SampleList list =
+      expand(listed_events(spec), {.warmup = 10, .repeat = 2, .policy = Policy::kInOrder});
   EXPECT_EQ(list.warmup, 10);
   const EventKey fprop1{"fc.fprop", "BottomMLP.fc1", 0};
   const EventKey gemm1{"fc.fprop.gemm", "BottomMLP.fc1", 0};
@@ -202,7 +203,7 @@ TEST(Expand, WritesTheOriginalsSchedule) {
 }
 
 TEST(Expand, RefusesAnEmptyRequest) {
-  EXPECT_EQ(complaint_of([] { return expand(Spec{}, Settings{}); }),
+  EXPECT_EQ(complaint_of([] { return expand({}, Settings{}); }),
             "no event to measure, expected at least one event in an enabled layer");
 }
 

@@ -111,24 +111,5 @@ TEST(History, ABinHoldsIterationsInAnyOrder) {
   EXPECT_EQ(history.bins()[0].last_iteration, 15);
 }
 
-TEST(History, MergesTheRestartsOfARank) {
-  History first;
-  add_days(first, 0, 2, 20, false);
-  History second;
-  add_days(second, 0, 1, 20, false);
-  History joined = second;
-  // The first process began three days before the second.
-  joined.merge(first, -3 * kSecondsOfADay);
-  EXPECT_LE(joined.bins().size(), History::kMostBins);
-  EXPECT_DOUBLE_EQ(joined.bins().front().start_s, -3 * kSecondsOfADay);
-  EXPECT_DOUBLE_EQ(joined.bins().back().end_s, second.bins().back().end_s);
-  EXPECT_EQ(samples_of(joined), samples_of(first) + samples_of(second));
-  for (std::size_t i = 1; i < joined.bins().size(); ++i)
-    EXPECT_GT(joined.bins()[i].start_s, joined.bins()[i - 1].end_s);
-  // No bin reaches over the day between: such a bin would show measurements where none were.
-  for (const Bin& bin : joined.bins())
-    EXPECT_FALSE(bin.start_s < -1 * kSecondsOfADay && bin.end_s > 0);
-}
-
 }  // namespace
 }  // namespace inline_prof::watch
