@@ -57,11 +57,6 @@ SIMGPU_HANDLE_CALL(cublasSetPointerMode_v2, mode) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, mode) {
-  h.atomics = mode;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
 #define SIMGPU_GET(symbol, value)                          \
   SIMGPU_HANDLE_CALL(symbol, to) {                         \
     if (to == nullptr) return CUBLAS_STATUS_INVALID_VALUE; \
@@ -71,8 +66,6 @@ SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, mode) {
 SIMGPU_GET(cublasGetStream_v2, h.stream)
 SIMGPU_GET(cublasGetMathMode, h.math)
 SIMGPU_GET(cublasGetPointerMode_v2, h.pointer_mode)
-SIMGPU_GET(cublasGetAtomicsMode, h.atomics)
-SIMGPU_GET(cublasGetSmCountTarget, h.sm_count_target)
 SIMGPU_GET(cublasGetVersion_v2, CUBLAS_VERSION)
 
 // cuBLAS 13.0, cublasSetWorkspace: "The workspace pointer has to be aligned to at least 256 bytes,
@@ -80,18 +73,6 @@ SIMGPU_GET(cublasGetVersion_v2, CUBLAS_VERSION)
 SIMGPU_HANDLE_CALL(cublasSetWorkspace_v2, workspace, unused) {
   return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
                                                                 : CUBLAS_STATUS_INVALID_VALUE;
-}
-
-size_t cublasGetCudartVersion(void) {
-  return CUDART_VERSION;
-}
-
-// cuBLAS 13.0, cublasSetSmCountTarget: 0 returns to the default, and CUBLAS_STATUS_INVALID_VALUE is
-// for a value "outside of the allowed range", which ends at the device's own count.
-SIMGPU_HANDLE_CALL(cublasSetSmCountTarget, count) {
-  if (count < 0 || count > h.sm_count()) return CUBLAS_STATUS_INVALID_VALUE;
-  h.sm_count_target = count;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {

@@ -27,8 +27,6 @@ struct cublasContext : simgpu::MathHandle {
   cudaStream_t stream = nullptr;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
-  int sm_count_target = 0;  // 0: what the device has
 };
 
 namespace simgpu {

@@ -1,7 +1,6 @@
-// The library itself: how it finds the driver, handles, versions, log.
+// The library itself: how it finds the driver, handles, versions.
 #include "cublaslt/handle.hpp"
 
-#include <atomic>
 #include <library_types.h>
 #include <memory>
 
@@ -35,9 +34,6 @@ bool settings_are_good() {
   return good;
 }
 
-std::atomic<std::size_t> heuristics_cache_capacity{8192};
-std::atomic<unsigned> disabled_cpu_instructions{0};
-
 }  // namespace
 
 SIMGPU_CALL(cublasLtCreate, handle) {
@@ -65,50 +61,6 @@ size_t cublasLtGetVersion(void) {
   return CUBLAS_VERSION;
 }
 
-size_t cublasLtGetCudartVersion(void) {
-  return CUDART_VERSION;
-}
-
 SIMGPU_CALL(cublasLtGetProperty, type, value) {
   fail_if(!version_part(type, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH}, value));
-}
-
-// cuBLAS 13.0, "Heuristics Cache": a capacity in entries, kept and given back; nothing is cached
-// here.
-cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t* capacity) {
-  if (capacity == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  *capacity = heuristics_cache_capacity;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtHeuristicsCacheSetCapacity(size_t capacity) {
-  heuristics_cache_capacity = capacity;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-// cublasLt.h: "The function returns the previous value of the mask."
-unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask) {
-  return disabled_cpu_instructions.exchange(mask);
-}
-
-// The log is never written: SIMGPU_LOG is the simulation's.
-cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t) {
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerSetFile(FILE*) {
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-// cublasLt.h: "CUBLAS_STATUS_INVALID_VALUE if log level is not one of the above levels", 0 to 5.
-cublasStatus_t cublasLtLoggerSetLevel(int level) {
-  return level >= 0 && level <= 5 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
-}
-
-cublasStatus_t cublasLtLoggerSetMask(int) {
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtLoggerForceDisable() {
-  return CUBLAS_STATUS_SUCCESS;
 }

@@ -17,8 +17,8 @@ struct BatchNorm {
   cudnnActivationDescriptor_t activation;
 };
 
-// cuDNN 9 API, cudnnDeriveBNTensorDescriptor: 1, c, 1, 1 where the channels are normalized,
-// 1, c, h, w where each activation is.
+// cuDNN 9 API, cudnnDeriveBNTensorDescriptor, which is not simulated: 1, c, 1, 1 where the channels
+// are normalized, 1, c, h, w where each activation is.
 std::vector<std::int64_t> parameter_dims(std::vector<std::int64_t> dims,
                                          cudnnBatchNormMode_t mode) {
   dims[0] = 1;
@@ -105,15 +105,6 @@ bool has_room(const void* memory, std::size_t bytes, std::size_t needed) {
 
 }  // namespace
 
-SIMGPU_CALL(cudnnDeriveBNTensorDescriptor, derived, x, mode) {
-  fail_if(!all_given(derived, x) || x->dims.size() < 4);
-  derived->type = parameter_type(x->type);
-  derived->dims = parameter_dims(x->dims, mode);
-  derived->strides.assign(x->dims.size(), 1);
-  for (std::size_t i = x->dims.size() - 1; i-- > 0;)
-    derived->strides[i] = derived->strides[i + 1] * derived->dims[i + 1];
-}
-
 SIMGPU_CALL(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, handle, mode, operations, x,
             z, y, parameters, activation, size) {
   const BatchNorm norm{mode, operations, x, z, y, parameters, activation};
@@ -156,17 +147,6 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, handle, mode, operations, 
   handle->run({kernel_call(norm, Pass::kTraining)});
 }
 
-// The older form has no room for partial sums.
-SIMGPU_CALL(cudnnBatchNormalizationForwardTraining, handle, mode, alpha, beta, x_desc, x, y_desc, y,
-            parameters, scale, bias, unused, running_mean, running_variance, epsilon, saved_mean,
-            saved_deviation) {
-  const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, y_desc, parameters, nullptr};
-  fail_if(!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
-          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
-          !both_or_none(saved_mean, saved_deviation));
-  handle->run({kernel_call(norm, Pass::kTraining)});
-}
-
 SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, handle, mode, operations, alpha_data, beta_data,
             alpha_parameters, beta_parameters, x_desc, x, unused4, unused, dy_desc, dy, dz_desc,
             unused2, dx_desc, dx, parameters, scale, unused3, dscale, dbias, epsilon, saved_mean,
@@ -178,16 +158,5 @@ SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, handle, mode, operations, alpha_d
           epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(saved_mean, saved_deviation) ||
           !has_room(workspace, workspace_size, workspace_bytes_of(norm)) ||
           !has_room(reserve, reserve_size, reserve_bytes_of(norm)));
-  handle->run({kernel_call(norm, Pass::kBackward)});
-}
-
-SIMGPU_CALL(cudnnBatchNormalizationBackward, handle, mode, alpha_data, beta_data, alpha_parameters,
-            beta_parameters, x_desc, x, dy_desc, dy, dx_desc, dx, parameters, scale, dscale, dbias,
-            epsilon, saved_mean, saved_deviation) {
-  const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, dy_desc, parameters, nullptr};
-  fail_if(!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy,
-                     dx_desc, dx, scale, dscale, dbias) ||
-          !fits_parameters(norm) || dx_desc->dims != x_desc->dims ||
-          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(saved_mean, saved_deviation));
   handle->run({kernel_call(norm, Pass::kBackward)});
 }

@@ -1,4 +1,4 @@
-// Softmax, pooling, dropout and spatial transformers: one kernel each, which only moves data.
+// Dropout and spatial transformers: one kernel each, which only moves data.
 #include "cudnn/convolution.hpp"
 
 #include <algorithm>
@@ -8,30 +8,6 @@ using namespace simgpu;
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-// As for a convolution's output, without dilation.
-Dims pooled_dims(const cudnnPoolingStruct& pooling, const Dims& image) {
-  if (image.size() != pooling.window.size() + 2) return {};
-  Dims dims{image[0], image[1]};
-  for (std::size_t i = 0; i < pooling.window.size(); ++i) {
-    const auto extent = output_extent(image[i + 2], pooling.window[i], pooling.padding[i],
-                                      pooling.padding[i], pooling.stride[i], 1);
-    if (extent < 1) return {};
-    dims.push_back(extent);
-  }
-  return dims;
-}
-
-void set_pooling(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
-                 cudnnNanPropagation_t nan, const Dims& window, const Dims& padding,
-                 const Dims& stride) {
-  const auto is_positive = [](std::int64_t value) { return value > 0; };
-  fail_if(
-      pooling == nullptr || !std::all_of(window.begin(), window.end(), is_positive) ||
-      !std::all_of(stride.begin(), stride.end(), is_positive) ||
-      std::any_of(padding.begin(), padding.end(), [](std::int64_t value) { return value < 0; }));
-  *pooling = {mode, nan, window, padding, stride};
-}
 
 // Bytes of what a kernel writes to, which it reads first where beta is not zero.
 double written_bytes(const cudnnTensorStruct& tensor, const void* beta) {
@@ -55,61 +31,6 @@ bool fits(cudnnSpatialTransformerDescriptor_t transformer, cudnnTensorDescriptor
 }
 
 }  // namespace
-
-SIMGPU_CALL(cudnnSoftmaxForward, handle, unused, unused2, alpha, x_desc, x, beta, y_desc, y) {
-  fail_if(!all_given(handle, alpha, x_desc, x, beta, y_desc, y) || x_desc->dims != y_desc->dims);
-  handle->run(
-      {move_kernel({"ops", "softmax_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
-}
-
-SIMGPU_CALL(cudnnSoftmaxBackward, handle, unused, unused2, alpha, y_desc, y, dy_desc, dy, beta,
-            dx_desc, dx) {
-  fail_if(!all_given(handle, alpha, y_desc, y, dy_desc, dy, beta, dx_desc, dx) ||
-          y_desc->dims != dy_desc->dims || y_desc->dims != dx_desc->dims);
-  handle->run({move_kernel({"ops", "softmax_bw_kernel"},
-                           y_desc->bytes() + dy_desc->bytes() + written_bytes(*dx_desc, beta))});
-}
-
-SIMGPU_CALL(cudnnSetPooling2dDescriptor, pooling, mode, nan, window_h, window_w, pad_h, pad_w,
-            stride_h, stride_w) {
-  set_pooling(pooling, mode, nan, {window_h, window_w}, {pad_h, pad_w}, {stride_h, stride_w});
-}
-
-SIMGPU_CALL(cudnnSetPoolingNdDescriptor, pooling, mode, nan, count, window, padding, stride) {
-  fail_if(!all_given(window, padding, stride) || count < 1 || count > CUDNN_DIM_MAX - 2);
-  set_pooling(pooling, mode, nan, {window, window + count}, {padding, padding + count},
-              {stride, stride + count});
-}
-
-SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, pooling, image, count, output) {
-  require(pooling, image, output);
-  const Dims dims = pooled_dims(*pooling, image->dims);
-  fail_if(dims.empty() || dims.size() != static_cast<std::size_t>(count));
-  std::transform(dims.begin(), dims.end(), output,
-                 [](std::int64_t d) { return static_cast<int>(d); });
-}
-
-SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, pooling, image, n, c, h, w) {
-  require(pooling, image);
-  give(pooled_dims(*pooling, image->dims), {n, c, h, w});
-}
-
-SIMGPU_CALL(cudnnPoolingForward, handle, pooling, alpha, x_desc, x, beta, y_desc, y) {
-  fail_if(!all_given(handle, pooling, alpha, x_desc, x, beta, y_desc, y) ||
-          y_desc->dims != pooled_dims(*pooling, x_desc->dims));
-  handle->run({move_kernel({"pooling_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
-}
-
-SIMGPU_CALL(cudnnPoolingBackward, handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta,
-            dx_desc, dx) {
-  fail_if(
-      !all_given(handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
-      y_desc->dims != pooled_dims(*pooling, x_desc->dims) || dy_desc->dims != y_desc->dims ||
-      dx_desc->dims != x_desc->dims);
-  handle->run(
-      {move_kernel({"pooling_bw_kernel"}, y_desc->bytes() + dy_desc->bytes() + x_desc->bytes() +
-                                              written_bytes(*dx_desc, beta))});
-}
 
 SIMGPU_CALL(cudnnDropoutGetStatesSize, handle, size) {
   require(handle, size);

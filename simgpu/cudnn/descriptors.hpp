@@ -51,7 +51,6 @@ struct cudnnConvolutionStruct {
   cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   cudnnDataType_t compute = CUDNN_DATA_FLOAT;
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
-  cudnnReorderType_t reorder = CUDNN_DEFAULT_REORDER;
   int groups = 1;
 };
 
@@ -59,12 +58,6 @@ struct cudnnActivationStruct {
   cudnnActivationMode_t mode = CUDNN_ACTIVATION_RELU;
   cudnnNanPropagation_t nan = CUDNN_NOT_PROPAGATE_NAN;
   double coefficient = 0;
-};
-
-struct cudnnPoolingStruct {
-  cudnnPoolingMode_t mode = CUDNN_POOLING_MAX;
-  cudnnNanPropagation_t nan = CUDNN_NOT_PROPAGATE_NAN;
-  std::vector<std::int64_t> window, padding, stride;
 };
 
 struct cudnnDropoutStruct {

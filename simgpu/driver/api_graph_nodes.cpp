@@ -38,48 +38,6 @@ void add_child(Simulator& s, const Place& place, CUgraph child, bool moves) {
                          edges_to(s, place.dependencies, place.edges, place.count)));
 }
 
-std::shared_ptr<ConditionalHandle> find_handle(const Graph& graph,
-                                               CUgraphConditionalHandle handle) {
-  // "The conditional handle must be associated with a conditional node in this graph or one of its
-  // children."
-  for (const Graph* at = &graph; at != nullptr;
-       at = at->holder == nullptr ? nullptr : at->holder->graph) {
-    if (const auto found = at->handles.find(handle); found != at->handles.end()) {
-      return found->second;
-    }
-  }
-  throw Failure{CUDA_ERROR_INVALID_VALUE};
-}
-
-void add_conditional(Simulator& s, const Place& place, CUDA_CONDITIONAL_NODE_PARAMS& p) {
-  Graph& graph = s.graph(place.graph);
-  const auto handle = find_handle(graph, p.handle);
-  // "Must match context used to create the handle and all body nodes."
-  require_value(handle->context == &s.live(p.ctx) && !handle->is_used);
-  // "Allowed values are 1 for CU_GRAPH_COND_TYPE_WHILE, 1 or 2 for CU_GRAPH_COND_TYPE_IF, or any
-  // value greater than zero for CU_GRAPH_COND_TYPE_SWITCH."
-  require_value(p.type == CU_GRAPH_COND_TYPE_IF || p.type == CU_GRAPH_COND_TYPE_WHILE ||
-                p.type == CU_GRAPH_COND_TYPE_SWITCH);
-  require_value(p.size > 0);
-  require_value(p.type != CU_GRAPH_COND_TYPE_WHILE || p.size == 1);
-  require_value(p.type != CU_GRAPH_COND_TYPE_IF || p.size <= 2);
-  ConditionalWork work{.handle = handle, .type = p.type};
-  for (unsigned i = 0; i < p.size; ++i)
-    work.bodies.push_back(&create_graph(s));
-  auto bodies = work.bodies;
-  try {
-    add(s, place, [&](Graph&) { return std::move(work); });
-  } catch (const Failure&) {
-    for (Graph* body : bodies)
-      destroy_graph(s, *body);
-    throw;
-  }
-  handle->is_used = true;
-  // The "CUDA-owned array [...] Valid for the lifetime of the conditional node" is the node's own.
-  auto& node = s.node(*place.node);
-  p.phGraph_out = reinterpret_cast<CUgraph*>(std::get<ConditionalWork>(node.work).bodies.data());
-}
-
 bool is_zero(const char* begin, const char* end) {
   return std::all_of(begin, end, [](char byte) { return byte == 0; });
 }
@@ -109,9 +67,6 @@ void add_any(Simulator& s, const Place& place, CUgraphNodeParams* p) {
     }
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       add(s, place, [&](const Graph& graph) { return free_work(s, graph, p->free.dptr); });
-      return;
-    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-      add_conditional(s, place, p->conditional);
       return;
     default:
       add(s, place, [&](const Graph&) { return work_of(s, *p); });
@@ -198,18 +153,4 @@ SIMGPU_CALL(cuGraphAddNode, cuGraphAddNode_v12020, kOther, node, graph, dependen
 SIMGPU_CALL(cuGraphAddNode_v2, cuGraphAddNode_v12030, kOther, node, graph, dependencies, edges,
             count, parameters) {
   add_any(s, {node, graph, dependencies, edges, count}, parameters);
-}
-
-SIMGPU_CALL(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate_v12030, kOther, handle,
-            graph, context, default_value, flags) {
-  require(handle);
-  // "Currently must be CU_GRAPH_COND_ASSIGN_DEFAULT or 0."
-  require_value(flags == 0 || flags == CU_GRAPH_COND_ASSIGN_DEFAULT);
-  const Context& owner = context == nullptr ? s.current() : s.live(context);
-  Graph& target = s.graph(graph);
-  *handle = s.next_id++;
-  target.handles[*handle] = std::make_shared<ConditionalHandle>(
-      ConditionalHandle{.context = &owner,
-                        .default_value = default_value,
-                        .assigns_default = flags == CU_GRAPH_COND_ASSIGN_DEFAULT});
 }

@@ -44,12 +44,6 @@ bool is_node_attribute(CUlaunchAttributeID id) {
 
 void set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
   require_value(is_node_attribute(id));
-  if (id == CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) {
-    // "can only be set to 0 or 1"; "once opted-in to this functionality, a node cannot opt out".
-    const int wanted = value.deviceUpdatableKernelNode.deviceUpdatable;
-    require_value(wanted == 0 || wanted == 1);
-    require_value(wanted == 1 || !work.is_device_updatable());
-  }
   work.attributes[id] = value;
 }
 
@@ -98,10 +92,7 @@ SIMGPU_CALL(cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes_v11
             destination, source) {
   auto& to = work_in<KernelWork>(s, destination);
   const auto& from = work_in<KernelWork>(s, source);
-  // "Both node must have the same context."  Device-updatable nodes "cannot have their attributes
-  // copied to/from another kernel node via ::cuGraphKernelNodeCopyAttributes."
-  require_value(to.context == from.context);
-  require_value(!to.is_device_updatable() && !from.is_device_updatable());
+  require_value(to.context == from.context);  // "Both node must have the same context."
   to.attributes = from.attributes;
 }
 

@@ -38,10 +38,8 @@ void require_supported(const CUlaunchConfig& config, const Stream& stream) {
         break;
       case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         // "This attribute is graphs-only, and passing it to a launch in a non-capturing stream will
-        // result in an error."  "can only be set to 0 or 1"
+        // result in an error."
         require_value(stream.capture != nullptr);
-        require_value(config.attrs[i].value.deviceUpdatableKernelNode.deviceUpdatable == 0 ||
-                      config.attrs[i].value.deviceUpdatableKernelNode.deviceUpdatable == 1);
         break;
       default:
         throw Failure{CUDA_ERROR_NOT_SUPPORTED};

@@ -42,7 +42,6 @@ struct Event {
   CaptureFront captured;  // what the event stands for inside that capture
 };
 
-struct KernelTruth;
 struct Library;
 
 // A kernel of a library or module, in all contexts.

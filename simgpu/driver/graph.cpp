@@ -39,11 +39,6 @@ void KernelArguments::copy_packed(void* const* extra) {
             &buffer_bytes_, CU_LAUNCH_PARAM_END};
 }
 
-bool KernelWork::is_device_updatable() const {
-  const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
-  return at != attributes.end() && at->second.deviceUpdatableKernelNode.deviceUpdatable != 0;
-}
-
 int KernelWork::priority() const {
   const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
   return at == attributes.end() ? 0 : at->second.priority;
@@ -79,9 +74,6 @@ CUgraphNodeType type_of(const Work& work) {
     CUgraphNodeType operator()(const ChildWork&) const { return CU_GRAPH_NODE_TYPE_GRAPH; }
     CUgraphNodeType operator()(const AllocateWork&) const { return CU_GRAPH_NODE_TYPE_MEM_ALLOC; }
     CUgraphNodeType operator()(const FreeWork&) const { return CU_GRAPH_NODE_TYPE_MEM_FREE; }
-    CUgraphNodeType operator()(const ConditionalWork&) const {
-      return CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    }
   };
   return std::visit(Namer{}, work);
 }
@@ -93,9 +85,6 @@ bool same_data(const CUgraphEdgeData& left, const CUgraphEdgeData& right) {
 
 std::vector<Graph*> Node::bodies() const {
   if (const auto* child = std::get_if<ChildWork>(&work); child != nullptr) return {child->graph};
-  if (const auto* conditional = std::get_if<ConditionalWork>(&work); conditional != nullptr) {
-    return conditional->bodies;
-  }
   return {};
 }
 
@@ -103,18 +92,6 @@ bool has_memory_nodes(const Graph& graph) {
   return any_node(graph, [](const Node& node) {
     return std::holds_alternative<AllocateWork>(node.work) ||
            std::holds_alternative<FreeWork>(node.work);
-  });
-}
-
-bool has_conditional_nodes(const Graph& graph) {
-  return any_node(
-      graph, [](const Node& node) { return std::holds_alternative<ConditionalWork>(node.work); });
-}
-
-bool has_device_updatable_nodes(const Graph& graph) {
-  return any_node(graph, [](const Node& node) {
-    const auto* kernel = std::get_if<KernelWork>(&node.work);
-    return kernel != nullptr && kernel->is_device_updatable();
   });
 }
 

@@ -75,7 +75,6 @@ struct KernelWork {
   LaunchAttributes attributes{};
   bool given_as_kernel = false;  // by CUkernel and context, not by CUfunction
 
-  [[nodiscard]] bool is_device_updatable() const;
   [[nodiscard]] int priority() const;
   [[nodiscard]] bool is_cooperative() const;
 };
@@ -158,24 +157,8 @@ struct FreeWork {
   std::shared_ptr<GraphMemory> memory;
 };
 
-// cuGraphConditionalHandleCreate.  Kernels compute nothing, so the value never changes.
-struct ConditionalHandle {
-  const Context* context = nullptr;
-  unsigned default_value = 0;
-  bool assigns_default = false;
-  bool is_used = false;  // by a node
-
-  [[nodiscard]] unsigned value() const { return assigns_default ? default_value : 0; }
-};
-
-struct ConditionalWork {
-  std::shared_ptr<ConditionalHandle> handle;
-  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
-  std::vector<Graph*> bodies{};  // owned by the node
-};
-
 using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, RecordWork, WaitWork, HostWork,
-                          ChildWork, AllocateWork, FreeWork, ConditionalWork>;
+                          ChildWork, AllocateWork, FreeWork>;
 
 [[nodiscard]] CUgraphNodeType type_of(const Work& work);
 
@@ -206,11 +189,10 @@ struct Graph {
   unsigned long long id = 0;
   std::vector<std::unique_ptr<Node>> nodes;  // in order of creation
   std::shared_ptr<Capture> capture;          // set while a capture fills it: not destroyable
-  Node* holder = nullptr;                    // the child graph or conditional node that it is in
+  Node* holder = nullptr;                    // the child graph node that it is in
   unsigned long long cloned_from = 0;        // id of the graph that cuGraphClone has copied
   int ordinal = 0;        // of the graph, or of the one that this is a copy of: truth.hpp
   bool is_clone = false;  // a copy of `ordinal`, by cuGraphClone
-  std::map<CUgraphConditionalHandle, std::shared_ptr<ConditionalHandle>> handles;
   UserReferences references;
   // The existing instantiation holds this if there may be only one.
   std::weak_ptr<const void> instantiation;
@@ -229,8 +211,6 @@ template <typename Predicate>
 }
 
 [[nodiscard]] bool has_memory_nodes(const Graph& graph);
-[[nodiscard]] bool has_conditional_nodes(const Graph& graph);
-[[nodiscard]] bool has_device_updatable_nodes(const Graph& graph);
 
 // One capture sequence, from cuStreamBeginCapture to cuStreamEndCapture.
 struct Capture {
@@ -257,7 +237,7 @@ struct ExecEdge {
 struct ExecNode {
   Work work;
   std::vector<ExecEdge> dependencies;
-  std::vector<std::shared_ptr<const ExecBody>> bodies{};  // of a child graph or conditional node
+  std::vector<std::shared_ptr<const ExecBody>> bodies{};  // of a child graph
   unsigned long long origin = 0;  // id of the node in the graph that was instantiated
   std::size_t place = 0;          // of that node, in order of creation
   bool is_enabled = true;

@@ -39,39 +39,12 @@ void check_data(const Work& from, const Work& to, const CUgraphEdgeData& data) {
   require_value(programmatic || data.from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 }
 
-template <typename CloneRun>
-void for_each_holder(const Graph& graph, const CloneRun& visit) {
-  for (const Node* holder = graph.holder; holder != nullptr; holder = holder->graph->holder)
-    visit(*holder);
-}
-
-// cuda.h, CUDA_CONDITIONAL_NODE_PARAMS: "Allowed node types are kernel nodes, empty nodes, child
-// graphs, memsets, memcopies, and conditionals.  This applies recursively to child graphs and
-// conditional bodies."
-bool is_allowed_in_condition(const Work& work) {
-  return is_kernel(work) || std::holds_alternative<EmptyWork>(work) ||
-         std::holds_alternative<ChildWork>(work) || std::holds_alternative<FillWork>(work) ||
-         std::holds_alternative<CopyWork>(work) || std::holds_alternative<ConditionalWork>(work);
-}
-
 void check_place(const Graph& graph, const Work& work) {
-  bool in_condition = false;
-  for_each_holder(graph, [&](const Node& holder) {
-    in_condition |= std::holds_alternative<ConditionalWork>(holder.work);
-  });
-  if (in_condition && !is_allowed_in_condition(work)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
   // cuGraphChildGraphNodeGetGraph: "Allocation and free nodes cannot be added to the returned
   // graph."
   const bool is_memory =
       std::holds_alternative<AllocateWork>(work) || std::holds_alternative<FreeWork>(work);
   require_value(!is_memory || graph.holder == nullptr);
-  // CU_GRAPH_NODE_TYPE_CONDITIONAL, of a graph with such nodes: "The graph cannot be used in a
-  // child node."
-  bool in_child = false;
-  for_each_holder(graph, [&](const Node& holder) {
-    in_child |= std::holds_alternative<ChildWork>(holder.work);
-  });
-  require_value(!in_child || !std::holds_alternative<ConditionalWork>(work));
 }
 
 using Copies = std::unordered_map<const Node*, Node*>;
@@ -137,9 +110,6 @@ void forget_node(Simulator& s, Node& node) {
     destroy_graph(s, *body);
   if (const auto* freeing = std::get_if<FreeWork>(&node.work); freeing != nullptr) {
     if (freeing->memory->owner == node.graph->id) freeing->memory->freed_by_owner = false;
-  }
-  if (const auto* conditional = std::get_if<ConditionalWork>(&node.work); conditional != nullptr) {
-    conditional->handle->is_used = false;
   }
   s.nodes.erase(&node);
 }
@@ -208,10 +178,6 @@ void destroy_node(Simulator& s, Node& node) {
   // cuGraphDestroyNode: "Nodes which belong to a graph which contains allocation or free nodes
   // cannot be destroyed."
   require_value(!has_memory_nodes(graph));
-  // CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: "device-updatable nodes cannot be removed
-  // from their graph via ::cuGraphDestroyNode."
-  const auto* kernel = std::get_if<KernelWork>(&node.work);
-  require_value(kernel == nullptr || !kernel->is_device_updatable());
   for (const auto& other : graph.nodes) {
     std::erase_if(other->dependencies, [&](const Edge& edge) { return edge.from == &node; });
   }
@@ -245,7 +211,7 @@ void remove_dependency(Graph& graph, Node& to, const Edge& edge) {
 Graph& clone_graph(Simulator& s, const Graph& original) {
   // cuGraphClone: "Cloning is not supported for graphs which contain memory allocation nodes,
   // memory free nodes, or conditional nodes."
-  require_value(!has_memory_nodes(original) && !has_conditional_nodes(original));
+  require_value(!has_memory_nodes(original));
   Graph& clone = copy_graph(s, original);
   clone.cloned_from = original.id;
   for (std::size_t i = 0; i < clone.nodes.size(); ++i)
@@ -256,22 +222,15 @@ Graph& clone_graph(Simulator& s, const Graph& original) {
 
 Node& add_child(Simulator& s, Graph& parent, Graph& child, bool moves,
                 std::vector<Edge> dependencies) {
-  // CUDA_CHILD_GRAPH_NODE_PARAMS: "The graph must not contain conditional nodes. Graphs containing
-  // memory allocation or memory free nodes must set the ownership to be moved to the parent."
+  // CUDA_CHILD_GRAPH_NODE_PARAMS: "Graphs containing memory allocation or memory free nodes must
+  // set the ownership to be moved to the parent."
   require_value(&child != &parent && !child.capture);
-  require_value(!has_conditional_nodes(child));
   require_value(moves || !has_memory_nodes(child));
   // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE: "Cannot be added as a child graph of a separate parent
   // graph".
   require_value(!moves || child.holder == nullptr);
-  for_each_holder(parent, [&](const Node& holder) {
-    require_value(holder.graph != &child);
-    // The restriction on conditional bodies "applies recursively to child graphs".
-    if (std::holds_alternative<ConditionalWork>(holder.work) &&
-        any_node(child, [](const Node& node) { return !is_allowed_in_condition(node.work); })) {
-      throw Failure{CUDA_ERROR_NOT_SUPPORTED};
-    }
-  });
+  for (const Node* holder = parent.holder; holder != nullptr; holder = holder->graph->holder)
+    require_value(holder->graph != &child);
   Graph& held = moves ? child : copy_graph(s, child);
   try {
     return add_node(s, parent, ChildWork{&held}, std::move(dependencies));

@@ -55,29 +55,6 @@ const Context* context_of(const Work& work) {
   return nullptr;
 }
 
-// cuGraphInstantiate, of device launch: "The graph can only contain kernel nodes, memcpy nodes,
-// memset nodes, and child graph nodes."  "The graph's nodes must reside on a single context."
-void check_for_device_launch(const Graph& graph, const Context*& context, bool& has_work) {
-  for (const auto& node : graph.nodes) {
-    if (const auto* child = std::get_if<ChildWork>(&node->work)) {
-      check_for_device_launch(*child->graph, context, has_work);
-      continue;
-    }
-    const Context* own = context_of(node->work);
-    if (own == nullptr) refuse(CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED, node.get());
-    if (context != nullptr && own != context) {
-      refuse(CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED, node.get());
-    }
-    context = own;
-    has_work = true;
-  }
-}
-
-bool allows_one_instantiation(const Graph& graph) {
-  return has_memory_nodes(graph) || has_conditional_nodes(graph) ||
-         has_device_updatable_nodes(graph);
-}
-
 UserReferences references_of(const Graph& graph) {
   UserReferences references;
   references.add_copies_of(graph.references);
@@ -113,10 +90,6 @@ CUgraphExecUpdateResult compare(const Work& was, const Work& now, unsigned long 
     if (before->context != after.context) {
       return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
     }
-    // "Neither hGraph nor hGraphExec may contain device-updatable kernel nodes."
-    if (before->is_device_updatable() || after.is_device_updatable()) {
-      return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    }
     // "A cooperative node cannot be updated to a non-cooperative node, and vice-versa."  "If the
     // graph was instantiated with CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY, the priority
     // attribute cannot change."
@@ -138,13 +111,6 @@ CUgraphExecUpdateResult compare(const Work& was, const Work& now, unsigned long 
   if (const auto* before = std::get_if<AllocateWork>(&was)) {
     if (before->memory != std::get<AllocateWork>(now).memory) {
       return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    }
-  }
-  if (const auto* before = std::get_if<ConditionalWork>(&was)) {
-    // "Conditional nodes: Changing node parameters is not supported."
-    const auto& after = std::get<ConditionalWork>(now);
-    if (before->type != after.type || before->bodies.size() != after.bodies.size()) {
-      return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
     }
   }
   return CU_GRAPH_EXEC_UPDATE_SUCCESS;
@@ -221,22 +187,8 @@ GraphExec& instantiate(Simulator& s, Graph& graph, unsigned long long flags) {
   require_value(!graph.capture);
   // CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE: "Cannot be independently instantiated or destroyed".
   require_value(graph.holder == nullptr);
-  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    // "This flag cannot be used in conjunction with [...] AUTO_FREE_ON_LAUNCH."
-    require_value((flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) == 0);
-    const Context* context = nullptr;
-    bool has_work = false;
-    check_for_device_launch(graph, context, has_work);
-    // "The graph cannot be empty and must contain at least one kernel, memcpy, or memset node."
-    require_value(has_work);
-  }
-  for (const auto& [handle, conditional] : graph.handles) {
-    if (!conditional->is_used) {
-      refuse(CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED, nullptr);
-    }
-  }
   auto made = std::make_unique<GraphExec>();
-  if (allows_one_instantiation(graph)) {
+  if (has_memory_nodes(graph)) {
     // "there can be at most one executable graph in existence for that graph at a time"
     require_value(graph.instantiation.expired());
     made->instantiation = std::make_shared<int>(0);

@@ -11,29 +11,6 @@
 #include <utility>
 
 namespace simgpu {
-namespace {
-
-// Which body of a conditional node runs: CUDA_CONDITIONAL_NODE_PARAMS, at phGraph_out.  A loop that
-// is entered is left after one pass: no kernel computes the value that would keep it going.
-const ExecBody* chosen_body(const ConditionalWork& work, const ExecNode& node) {
-  const unsigned value = work.handle->value();
-  std::size_t chosen = 0;
-  switch (work.type) {
-    case CU_GRAPH_COND_TYPE_IF:  // "If size == 2, phGraph_out[1] will be executed when [...] zero."
-      chosen = value != 0 ? 0 : 1;
-      break;
-    case CU_GRAPH_COND_TYPE_WHILE:
-      chosen = value != 0 ? 0 : node.bodies.size();
-      break;
-    case CU_GRAPH_COND_TYPE_SWITCH:  // "If the condition >= size, no body graph is executed."
-      chosen = value;
-      break;
-  }
-  return chosen < node.bodies.size() ? node.bodies[chosen].get() : nullptr;
-}
-
-}  // namespace
-
 GraphRun::GraphRun(const Launch& launch, std::shared_ptr<const ExecBody> body,
                    const std::string& prefix)
     : launch_(launch), body_(std::move(body)), runs_(body_->nodes.size()) {
@@ -55,13 +32,6 @@ void GraphRun::prepare(NodeRun& run, const ExecNode& node, const std::string& pr
     run.host_call->data = host->data;
   } else if (std::holds_alternative<ChildWork>(node.work)) {
     run.inner = std::make_unique<GraphRun>(launch_, node.bodies.front(), prefix);
-  } else if (const auto* conditional = std::get_if<ConditionalWork>(&node.work)) {
-    const ExecBody* chosen = chosen_body(*conditional, node);
-    for (std::size_t i = 0; i < node.bodies.size(); ++i) {
-      if (node.bodies[i].get() != chosen) continue;
-      run.inner =
-          std::make_unique<GraphRun>(launch_, node.bodies[i], prefix + std::to_string(i) + "/");
-    }
   }
 }
 
@@ -203,8 +173,7 @@ bool fits_in_child(const ExecBody& body) {
   bool fits = true;
   for_each_node(body, [&](const ExecNode& node) {
     fits &= !std::holds_alternative<AllocateWork>(node.work) &&
-            !std::holds_alternative<FreeWork>(node.work) &&
-            !std::holds_alternative<ConditionalWork>(node.work);
+            !std::holds_alternative<FreeWork>(node.work);
   });
   return fits;
 }

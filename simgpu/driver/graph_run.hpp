@@ -44,7 +44,7 @@ class GraphRun {
     std::shared_ptr<HostCall> host_call;
     bool host_call_started = false;
     CompletionPtr event;              // waited for, or recorded
-    std::unique_ptr<GraphRun> inner;  // a child graph, or the chosen body of a conditional node
+    std::unique_ptr<GraphRun> inner;  // a child graph
     bool is_done = false;
     Nanoseconds begin = 0, end = 0;
   };

@@ -1,4 +1,5 @@
 // Communicators: made, asked, ended.
+#include "common/code_texts.hpp"
 #include "nccl/call.hpp"
 #include "nccl/group.hpp"
 
@@ -197,26 +198,18 @@ SIMGPU_CALL(ncclMemFree, pointer) {
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-    case ncclSuccess:
-      return "no error";
-    case ncclUnhandledCudaError:
-      return "a call of the driver failed";
-    case ncclSystemError:
-      return "a call of the operating system failed, or a rank did not come";
-    case ncclInternalError:
-      return "internal error";
-    case ncclInvalidArgument:
-      return "invalid argument";
-    case ncclInvalidUsage:
-      return "invalid usage";
-    case ncclRemoteError:
-      return "a rank has gone";
-    case ncclInProgress:
-      return "in progress";
-    default:
-      return "unknown result code";
-  }
+  static constexpr CodeText<ncclResult_t> kTexts[] = {
+      SIMGPU_CODE(ncclSuccess, "no error"),
+      SIMGPU_CODE(ncclUnhandledCudaError, "a call of the driver failed"),
+      SIMGPU_CODE(ncclSystemError, "the operating system failed, or a rank did not come"),
+      SIMGPU_CODE(ncclInternalError, "internal error"),
+      SIMGPU_CODE(ncclInvalidArgument, "invalid argument"),
+      SIMGPU_CODE(ncclInvalidUsage, "invalid usage"),
+      SIMGPU_CODE(ncclRemoteError, "a rank has gone"),
+      SIMGPU_CODE(ncclInProgress, "in progress"),
+  };
+  const auto* known = find_code(kTexts, result);
+  return known == nullptr ? "unknown result code" : known->text;
 }
 
 const char* ncclGetLastError(ncclComm_t) {

@@ -1,5 +1,6 @@
 // NVML: what a program asks about the devices before it uses them, and while it does.  The answers
 // come from the described GPU, and from the simulated driver where this process has started it.
+#include "common/code_texts.hpp"
 #include "common/entry.hpp"
 #include "common/exported.hpp"
 #include "driver/model.hpp"
@@ -287,24 +288,17 @@ extern "C" {
 
 // NOLINTNEXTLINE(readability-identifier-naming): the vendor's name
 const char* nvmlErrorString(nvmlReturn_t status) {
-  switch (status) {
-    case NVML_SUCCESS:
-      return "success";
-    case NVML_ERROR_UNINITIALIZED:
-      return "not initialized";
-    case NVML_ERROR_INVALID_ARGUMENT:
-      return "invalid argument";
-    case NVML_ERROR_NOT_SUPPORTED:
-      return "not supported";
-    case NVML_ERROR_NOT_FOUND:
-      return "not found";
-    case NVML_ERROR_INSUFFICIENT_SIZE:
-      return "insufficient size";
-    case NVML_ERROR_DRIVER_NOT_LOADED:
-      return "driver not loaded";
-    default:
-      return "unknown error";
-  }
+  static constexpr CodeText<nvmlReturn_t> kTexts[] = {
+      SIMGPU_CODE(NVML_SUCCESS, "success"),
+      SIMGPU_CODE(NVML_ERROR_UNINITIALIZED, "not initialized"),
+      SIMGPU_CODE(NVML_ERROR_INVALID_ARGUMENT, "invalid argument"),
+      SIMGPU_CODE(NVML_ERROR_NOT_SUPPORTED, "not supported"),
+      SIMGPU_CODE(NVML_ERROR_NOT_FOUND, "not found"),
+      SIMGPU_CODE(NVML_ERROR_INSUFFICIENT_SIZE, "insufficient size"),
+      SIMGPU_CODE(NVML_ERROR_DRIVER_NOT_LOADED, "driver not loaded"),
+  };
+  const auto* known = find_code(kTexts, status);
+  return known == nullptr ? "unknown error" : known->text;
 }
 
 NVML_START(nvmlInit, ())

@@ -1,6 +1,7 @@
 // Stream captures, and the graphs that they make.
 #include "graph_fixture.hpp"
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -55,9 +56,7 @@ TEST_F(Capture, ReportsItsGraphAndDependencies) {
   EXPECT_EQ(capture_status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
   EXPECT_NE(id, 0U);
   ASSERT_EQ(count, 1U);
-  CUgraphNodeType type{};
-  ASSERT_EQ(cuGraphNodeGetType(nodes[0], &type), CUDA_SUCCESS);
-  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_KERNEL);
+  EXPECT_EQ(type_of(nodes[0]), CU_GRAPH_NODE_TYPE_KERNEL);
   EXPECT_EQ(end(), graph);
 }
 
@@ -66,37 +65,40 @@ TEST_F(Capture, CannotBeginInTheLegacyStream) {
             CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 }
 
-TEST_F(Capture, IsInvalidatedByAnEventQuery) {
-  const CUevent unrelated = new_event();
-  begin();
-  EXPECT_EQ(cuEventQuery(unrelated), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_invalidated();
-}
-
-TEST_F(Capture, IsInvalidatedByAnAllocation) {
-  begin();
+TEST_F(Capture, IsInvalidatedByWhatItForbids) {
+  constexpr auto strict = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  constexpr auto relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+  constexpr auto unsafe = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  const CUevent unrelated = new_event(), outside = record(stream_);
   CUdeviceptr memory = 0;
-  EXPECT_EQ(cuMemAlloc(&memory, 16), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_invalidated();
-}
-
-TEST_F(Capture, IsInvalidatedBySynchronisingItsStream) {
-  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
-  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_invalidated();
-}
-
-TEST_F(Capture, IsInvalidatedBySynchronisingItsContext) {
-  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
-  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_invalidated();
-}
-
-TEST_F(Capture, IsInvalidatedByQueryingACapturedEventEvenWhenRelaxed) {
-  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
-  const CUevent event = record(stream_);
-  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
-  expect_invalidated();
+  CUresult seen = CUDA_SUCCESS;
+  const struct {
+    const char* name;
+    CUstreamCaptureMode mode;
+    std::function<CUresult()> call;
+    CUresult expected;
+  } rows[] = {
+      {"an event is queried", strict, [&] { return cuEventQuery(unrelated); }, unsafe},
+      {"memory is allocated", strict, [&] { return cuMemAlloc(&memory, 16); }, unsafe},
+      {"its stream is waited for", relaxed, [&] { return cuStreamSynchronize(stream_); }, unsafe},
+      {"its context is waited for", relaxed, [] { return cuCtxSynchronize(); }, unsafe},
+      {"a captured event is queried", relaxed, [&] { return cuEventQuery(record(stream_)); },
+       CUDA_ERROR_CAPTURED_EVENT},
+      {"another thread queries an event", strict,
+       [&] {
+         std::thread([&] { seen = cuEventQuery(unrelated); }).join();
+         return seen;
+       },
+       unsafe},
+      {"it waits for uncaptured work", strict,
+       [&] { return cuStreamWaitEvent(stream_, outside, 0); }, CUDA_ERROR_STREAM_CAPTURE_ISOLATION},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    begin(row.mode);
+    EXPECT_EQ(row.call(), row.expected);
+    expect_invalidated();
+  }
 }
 
 TEST_F(Capture, ToleratesUnsafeCallsOfARelaxedThread) {
@@ -108,15 +110,6 @@ TEST_F(Capture, ToleratesUnsafeCallsOfARelaxedThread) {
   EXPECT_EQ(cuEventQuery(unrelated), CUDA_SUCCESS);
   ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
   end();
-}
-
-TEST_F(Capture, OfGlobalModeForbidsUnsafeCallsToOtherThreads) {
-  const CUevent unrelated = new_event();
-  begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
-  CUresult seen = CUDA_SUCCESS;
-  std::thread([&] { seen = cuEventQuery(unrelated); }).join();
-  EXPECT_EQ(seen, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  expect_invalidated();
 }
 
 TEST_F(Capture, OfThreadLocalModeLeavesOtherThreadsAlone) {
@@ -175,13 +168,6 @@ TEST_F(Capture, MustEndInItsOwnStream) {
   CUgraph graph = nullptr;
   EXPECT_EQ(cuStreamEndCapture(other, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   end();
-}
-
-TEST_F(Capture, CannotWaitForUncapturedWork) {
-  const CUevent outside = record(stream_);
-  begin();
-  EXPECT_EQ(cuStreamWaitEvent(stream_, outside, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-  expect_invalidated();
 }
 
 TEST_F(Capture, CannotMergeWithAnother) {
@@ -300,6 +286,13 @@ TEST_F(Graphs, LaunchedBehindAHoldKeepTheVersionOfTheirLaunch) {
 // Captures that write to given graphs, move on in them, or take in what has nodes of its own.
 class GraphCapture : public Capture {
  protected:
+  CUgraph captured_graph() {
+    CUstreamCaptureStatus status{};
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuStreamGetCaptureInfo(stream_, &status, nullptr, &graph, nullptr, nullptr, nullptr),
+              CUDA_SUCCESS);
+    return graph;
+  }
   // The nodes that the next one will depend on.
   Nodes front() {
     CUstreamCaptureStatus status{};
@@ -313,15 +306,7 @@ class GraphCapture : public Capture {
     CUlaunchAttribute attribute{};
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
-    CUlaunchConfig config{};
-    config.gridDimX = blocks;
-    config.gridDimY = config.gridDimZ = 1;
-    config.blockDimX = 32;
-    config.blockDimY = config.blockDimZ = 1;
-    config.hStream = stream_;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
-    return cuLaunchKernelEx(&config, kernel_, nullptr, nullptr);
+    return launch_with(&attribute, blocks);
   }
 };
 
@@ -332,9 +317,7 @@ TEST_F(GraphCapture, RecordsAsNodesOnlyWhatIsExternal) {
   ASSERT_EQ(cuEventRecordWithFlags(new_event(), stream_, CU_EVENT_RECORD_EXTERNAL), CUDA_SUCCESS);
   const Nodes nodes = nodes_of(end());
   ASSERT_EQ(nodes.size(), 2U);
-  CUgraphNodeType type{};
-  ASSERT_EQ(cuGraphNodeGetType(nodes[1], &type), CUDA_SUCCESS);
-  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+  EXPECT_EQ(type_of(nodes[1]), CU_GRAPH_NODE_TYPE_EVENT_RECORD);
 }
 
 TEST_F(GraphCapture, GoesIntoAGivenGraph) {
@@ -365,10 +348,7 @@ TEST_F(GraphCapture, ThatFailsLeavesTheGivenGraph) {
 TEST_F(GraphCapture, TakesNodesThatAreAddedByHand) {
   begin();
   ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
-  CUstreamCaptureStatus status{};
-  CUgraph graph = nullptr;
-  ASSERT_EQ(cuStreamGetCaptureInfo(stream_, &status, nullptr, &graph, nullptr, nullptr, nullptr),
-            CUDA_SUCCESS);
+  CUgraph graph = captured_graph();
   CUgraphNode own = add_kernel(graph, front(), kBlocksFor100us);
   ASSERT_EQ(cuStreamUpdateCaptureDependencies(stream_, &own, nullptr, 1,
                                               CU_STREAM_SET_CAPTURE_DEPENDENCIES),
@@ -381,10 +361,7 @@ TEST_F(GraphCapture, TakesNodesThatAreAddedByHand) {
 TEST_F(GraphCapture, AddsDependenciesWithTheirData) {
   begin();
   ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
-  CUstreamCaptureStatus status{};
-  CUgraph graph = nullptr;
-  ASSERT_EQ(cuStreamGetCaptureInfo(stream_, &status, nullptr, &graph, nullptr, nullptr, nullptr),
-            CUDA_SUCCESS);
+  CUgraph graph = captured_graph();
   CUgraphNode own = add_kernel(graph);
   CUgraphEdgeData data{};
   data.from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
@@ -392,6 +369,7 @@ TEST_F(GraphCapture, AddsDependenciesWithTheirData) {
   ASSERT_EQ(cuStreamUpdateCaptureDependencies(stream_, &own, &data, 1,
                                               CU_STREAM_ADD_CAPTURE_DEPENDENCIES),
             CUDA_SUCCESS);
+  CUstreamCaptureStatus status{};
   const CUgraphNode* nodes = nullptr;
   const CUgraphEdgeData* edges = nullptr;
   size_t count = 0;
@@ -443,9 +421,7 @@ TEST_F(GraphCapture, TakesCallsIntoTheHost) {
   ASSERT_EQ(cuLaunchHostFunc(
                 stream_, [](void*) {}, nullptr),
             CUDA_SUCCESS);
-  CUgraphNodeType type{};
-  ASSERT_EQ(cuGraphNodeGetType(nodes_of(end()).at(0), &type), CUDA_SUCCESS);
-  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_HOST);
+  EXPECT_EQ(type_of(nodes_of(end()).at(0)), CU_GRAPH_NODE_TYPE_HOST);
 }
 
 TEST_F(GraphCapture, ForbidsInstantiationUnlessTheThreadIsRelaxed) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ostream>
 
 namespace simgpu {
@@ -16,12 +15,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Log, HasALinePerCall) {
-  const std::string file = scratch_file("log");
-  EXPECT_EQ(run({"calls"}, {"SIMGPU_LOG=" + file}).exit_status, 0);
-  const std::string log = read_file(file);
-  EXPECT_THAT(log, HasSubstr("cuGetProcAddress_v2\n"));
-  EXPECT_THAT(log, HasSubstr("cudaEventRecord\ncuCtxGetCurrent\ncuEventRecord\n"));
-  std::remove(file.c_str());
+  const ProgramRun result = run_keeping("SIMGPU_LOG", runtime_command({"calls"}));
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_THAT(result.file, HasSubstr("cuGetProcAddress_v2\n"));
+  EXPECT_THAT(result.file, HasSubstr("cudaEventRecord\ncuCtxGetCurrent\ncuEventRecord\n"));
 }
 
 TEST(Failures, StrikeTheNamedCallsOnly) {
@@ -65,13 +62,11 @@ TEST(Missing, DriversOlderThanTheRuntimeAreRefusedByIt) {
 }
 
 TEST(Unsimulated, FunctionsSayTheirNameAndReturnNotSupported) {
-  const std::string log = scratch_file("log");
-  const ProgramRun result = run({"not_simulated"}, {"SIMGPU_LOG=" + log});
+  const ProgramRun result = run_keeping("SIMGPU_LOG", runtime_command({"not_simulated"}));
   EXPECT_THAT(result.lines(),
               ElementsAre("cudaErrorNotSupported", "cudaErrorNotSupported", "cudaSuccess"));
   EXPECT_EQ(result.errors, "simgpu: cudaMallocArray is not simulated and returns 801\n");
-  EXPECT_THAT(read_file(log), HasSubstr("\nunsimulated cudaMallocArray 2\n"));
-  std::remove(log.c_str());
+  EXPECT_THAT(result.file, HasSubstr("\nunsimulated cudaMallocArray 2\n"));
 }
 
 TEST(NullLaunches, DoNothing) {
@@ -85,20 +80,20 @@ TEST(Injection, HappensAtInitialisation) {
   EXPECT_EQ(result.lines().at(1), "cudaStreamCreate 0");
 }
 
-struct BadVariable {
+struct Bad {
   const char* name;
-  const char* variable;
+  const char* text;
   const char* complaint;
 };
 
-void PrintTo(const BadVariable& row, std::ostream* out) {
-  *out << row.variable;
+void PrintTo(const Bad& row, std::ostream* out) {
+  *out << row.text;
 }
 
-class RefusesVariable : public testing::TestWithParam<BadVariable> {};
+class RefusesVariable : public testing::TestWithParam<Bad> {};
 
 TEST_P(RefusesVariable, AndSaysWhy) {
-  const ProgramRun result = run({"calls"}, {GetParam().variable});
+  const ProgramRun result = run({"calls"}, {GetParam().text});
   EXPECT_THAT(result.errors, StartsWith(std::string("simgpu: ") + GetParam().complaint));
   EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1);
   EXPECT_EQ(result.lines().at(0), "cudaStreamCreate 1");  // cudaErrorInvalidValue
@@ -107,80 +102,66 @@ TEST_P(RefusesVariable, AndSaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusesVariable,
     testing::Values(
-        BadVariable{"Unknown", "SIMGPU_BIAS=1", "SIMGPU_BIAS: unknown; the simulated GPU knows "},
-        BadVariable{"Devices", "SIMGPU_DEVICES=0", "SIMGPU_DEVICES=0: expected 1 to 64"},
-        BadVariable{"NotANumber", "SIMGPU_PAIR_BIAS_US=fast",
-                    "SIMGPU_PAIR_BIAS_US=fast: expected microseconds from 0 to 1000000"},
-        BadVariable{"Negative", "SIMGPU_PAIR_JITTER_US=-1",
-                    "SIMGPU_PAIR_JITTER_US=-1: expected microseconds"},
-        BadVariable{"HostClock", "SIMGPU_HOST_CLOCK=fast",
-                    "SIMGPU_HOST_CLOCK=fast: expected cost or real"},
-        BadVariable{"Launch", "SIMGPU_LAUNCH=fast", "SIMGPU_LAUNCH=fast: expected normal or null"},
-        BadVariable{"FailSyntax", "SIMGPU_FAIL=cuInit:x",
-                    "SIMGPU_FAIL=x: expected FUNCTION[:CODE|:hang]"},
-        BadVariable{"FailName", "SIMGPU_FAIL=cuEventRecrod",
-                    "SIMGPU_FAIL=cuEventRecrod: expected a function of the simulated driver"},
-        BadVariable{"Missing", "SIMGPU_MISSING=cuNothing",
-                    "SIMGPU_MISSING=cuNothing: expected the base name"},
-        BadVariable{"NoModel", "SIMGPU_MODEL=/nowhere.json",
-                    "/nowhere.json: No such file or directory"}),
+        Bad{"Unknown", "SIMGPU_BIAS=1", "SIMGPU_BIAS: unknown; the simulated GPU knows "},
+        Bad{"Devices", "SIMGPU_DEVICES=0", "SIMGPU_DEVICES=0: expected 1 to 64"},
+        Bad{"NotANumber", "SIMGPU_PAIR_BIAS_US=fast",
+            "SIMGPU_PAIR_BIAS_US=fast: expected microseconds from 0 to 1000000"},
+        Bad{"Negative", "SIMGPU_PAIR_JITTER_US=-1",
+            "SIMGPU_PAIR_JITTER_US=-1: expected microseconds"},
+        Bad{"HostClock", "SIMGPU_HOST_CLOCK=fast", "SIMGPU_HOST_CLOCK=fast: expected cost or real"},
+        Bad{"Launch", "SIMGPU_LAUNCH=fast", "SIMGPU_LAUNCH=fast: expected normal or null"},
+        Bad{"FailSyntax", "SIMGPU_FAIL=cuInit:x", "SIMGPU_FAIL=x: expected FUNCTION[:CODE|:hang]"},
+        Bad{"FailName", "SIMGPU_FAIL=cuEventRecrod",
+            "SIMGPU_FAIL=cuEventRecrod: expected a function of the simulated driver"},
+        Bad{"Missing", "SIMGPU_MISSING=cuNothing",
+            "SIMGPU_MISSING=cuNothing: expected the base name"},
+        Bad{"NoModel", "SIMGPU_MODEL=/nowhere.json", "/nowhere.json: No such file or directory"}),
     [](const auto& row) { return row.param.name; });
 
-struct BadModel {
-  const char* name;
-  const char* text;
-  const char* complaint;
-};
-
-void PrintTo(const BadModel& row, std::ostream* out) {
-  *out << row.text;
-}
-
-class RefusesModel : public testing::TestWithParam<BadModel> {};
+class RefusesModel : public testing::TestWithParam<Bad> {};
 
 TEST_P(RefusesModel, AndSaysWhere) {
-  const std::string file = write_file("model.json", GetParam().text);
-  const ProgramRun result = run({"calls"}, {"SIMGPU_MODEL=" + file});
-  EXPECT_EQ(result.errors, "simgpu: " + file + ": " + GetParam().complaint + "\n");
+  const std::string model = model_of(GetParam().text);
+  const ProgramRun result = run({"calls"}, {model});
+  EXPECT_EQ(result.errors,
+            "simgpu: " + model.substr(model.find('=') + 1) + ": " + GetParam().complaint + "\n");
   EXPECT_EQ(result.lines().at(0), "cudaStreamCreate 1");
-  std::remove(file.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, RefusesModel,
     testing::Values(
-        BadModel{"Truncated", "{", "byte 2: not valid JSON"},
-        BadModel{"NotAnObject", "[]", "/: expected an object"},
-        BadModel{"UnknownKey", R"({"rulez": []})",
-                 "/rulez: unknown key, expected one of device, driver_version, host_costs_us, "
-                 "copies, events, noise, queue_depth, programmatic_overlap_us, rules"},
-        BadModel{"RuleWithoutName", R"({"rules": [{"duration_us": 1}]})",
-                 "/rules/0/name: missing, expected a glob on the kernel's name"},
-        BadModel{"RuleWithoutTime", R"({"rules": [{"name": "a"}]})",
-                 "/rules/0: expected at least one of latency_us, duration_us, per_block_us, "
-                 "tflops, gb_per_s "
-                 "above 0"},
-        BadModel{"NegativeTime", R"({"rules": [{"name": "a", "duration_us": -1}]})",
-                 "/rules/0/duration_us: expected a number from 0.0 to 1000000000.0, found -1"},
-        BadModel{"Grid", R"({"rules": [{"name": "a", "duration_us": 1, "grid": [1, 2]}]})",
-                 "/rules/0/grid: expected three integers >= 1, found [1,2]"},
-        BadModel{"TextForNumber", R"({"device": {"sm_count": "many"}})",
-                 R"(/device/sm_count: expected an integer from 1 to 1024, found "many")"},
-        BadModel{"Noise", R"({"noise": 2})", "/noise: expected a number from 0.0 to 1.0, found 2"}),
+        Bad{"Truncated", "{", "byte 2: not valid JSON"},
+        Bad{"NotAnObject", "[]", "/: expected an object"},
+        Bad{"UnknownKey", R"({"rulez": []})",
+            "/rulez: unknown key, expected one of device, driver_version, host_costs_us, "
+            "copies, events, noise, queue_depth, programmatic_overlap_us, rules"},
+        Bad{"RuleWithoutName", R"({"rules": [{"duration_us": 1}]})",
+            "/rules/0/name: missing, expected a glob on the kernel's name"},
+        Bad{"RuleWithoutTime", R"({"rules": [{"name": "a"}]})",
+            "/rules/0: expected at least one of latency_us, duration_us, per_block_us, "
+            "tflops, gb_per_s "
+            "above 0"},
+        Bad{"NegativeTime", R"({"rules": [{"name": "a", "duration_us": -1}]})",
+            "/rules/0/duration_us: expected a number from 0.0 to 1000000000.0, found -1"},
+        Bad{"Grid", R"({"rules": [{"name": "a", "duration_us": 1, "grid": [1, 2]}]})",
+            "/rules/0/grid: expected three integers >= 1, found [1,2]"},
+        Bad{"TextForNumber", R"({"device": {"sm_count": "many"}})",
+            R"(/device/sm_count: expected an integer from 1 to 1024, found "many")"},
+        Bad{"Noise", R"({"noise": 2})", "/noise: expected a number from 0.0 to 1.0, found 2"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(Model, RulesGiveKernelsTheirTime) {
-  const std::string file = write_file("model.json", R"json({
+  const std::string model = model_of(R"json({
     // comments are allowed
     "device": {"name": "Toy", "sm_count": 4},
     "rules": [{"name": "fill(*)", "grid": [2, 1, 1], "duration_us": 7.5},
               {"name": "_Z5scaleIf*", "duration_us": 1, "per_block_us": 0.5}]})json");
-  const ProgramRun result = run({"launches"}, {"SIMGPU_MODEL=" + file});
+  const ProgramRun result = run({"launches"}, {model});
   EXPECT_EQ(result.lines().at(0), "fill 7.500 us") << result.errors;
-  const auto truth = truth_of({"launches"}, {"SIMGPU_MODEL=" + file});
+  const auto truth = truth_of({"launches"}, {model});
   EXPECT_DOUBLE_EQ(row_of(truth, "scale<float>").at("nominal_us").get<double>(), 2.5);  // 3 blocks
-  EXPECT_EQ(run({"devices"}, {"SIMGPU_MODEL=" + file}).lines().at(0), "1 x Toy, 4 SMs, 9.0");
-  std::remove(file.c_str());
+  EXPECT_EQ(run({"devices"}, {model}).lines().at(0), "1 x Toy, 4 SMs, 9.0");
 }
 
 TEST(Host, CannotFollowRealTimeAtNoSpeed) {

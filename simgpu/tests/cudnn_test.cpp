@@ -1,11 +1,8 @@
 // The simulated cuDNN, called by programs built against the vendor's header.
-#include "runtime_run.hpp"
+#include "run_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdio>
 
 namespace simgpu {
 namespace {
@@ -13,22 +10,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A truth file of a scene, and what the program printed.
-struct Scene {
-  ProgramRun program;
-  nlohmann::json truth;
-};
-
-Scene play(const char* program, const std::string& name,
-           std::vector<std::string> environment = {}) {
-  const std::string file = scratch_file("truth.json");
-  environment.push_back("SIMGPU_TRUTH=" + file);
-  Scene scene{.program = run_program({program, name}, environment), .truth = {}};
-  scene.truth = nlohmann::json::parse(read_file(file));
-  std::remove(file.c_str());
-  return scene;
-}
 
 TEST(Cudnn, DescriptorsGiveBackWhatWasSet) {
   const ProgramRun run = run_program({CUDNN_PROGRAM, "descriptors"});
@@ -40,9 +21,9 @@ TEST(Cudnn, DescriptorsGiveBackWhatWasSet) {
 }
 
 TEST(Cudnn, EachAlgorithmHasKernelsOfItsOwn) {
-  const Scene scene = play(CUDNN_PROGRAM, "every_algorithm");
+  const ProgramRun scene = run_with_truth({CUDNN_PROGRAM, "every_algorithm"});
   EXPECT_THAT(
-      scene.program.lines(),
+      scene.lines(),
       ElementsAre("forward 0 CUDNN_STATUS_SUCCESS, workspace none",
                   "forward 1 CUDNN_STATUS_SUCCESS, workspace needed",
                   "forward 2 CUDNN_STATUS_SUCCESS, workspace needed",
@@ -57,7 +38,7 @@ TEST(Cudnn, EachAlgorithmHasKernelsOfItsOwn) {
                   "filter 1 CUDNN_STATUS_SUCCESS", "filter 2 CUDNN_STATUS_SUCCESS",
                   "filter 3 CUDNN_STATUS_SUCCESS", "filter 4 CUDNN_STATUS_NOT_SUPPORTED",
                   "filter 5 CUDNN_STATUS_SUCCESS", "filter 6 CUDNN_STATUS_SUCCESS"))
-      << scene.program.errors;
+      << scene.errors;
   for (const char* name :
        {"cudnn::cnn::implicit_convolve_sgemm<float>()", "sm90_xmma_fprop_implicit_gemm_f32tf32",
         "cudnn::ops::im2col4d_kernel<float>()", "cudnn::fft::fft2d_c2r_32x32<float>()",
@@ -72,7 +53,7 @@ TEST(Cudnn, EachAlgorithmHasKernelsOfItsOwn) {
 
 // 2 * 32 * 128 * 56 * 56 * 64 * 3 * 3 flops at 346 Tflop/s (tf32), whichever way it goes.
 TEST(Cudnn, KernelsTakeTheTimeOfTheirWork) {
-  const Scene scene = play(CUDNN_PROGRAM, "every_algorithm");
+  const ProgramRun scene = run_with_truth({CUDNN_PROGRAM, "every_algorithm"});
   for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
     const auto row = row_of(scene.truth, std::string("sm90_xmma_") + direction);
     EXPECT_NEAR(row.at("nominal_us").get<double>(), 42.76, 0.01) << direction;
@@ -89,17 +70,17 @@ TEST(Cudnn, ChecksItsArguments) {
 }
 
 TEST(Cudnn, FindingAnAlgorithmRunsThemAll) {
-  const Scene scene = play(CUDNN_PROGRAM, "choice");
-  EXPECT_THAT(scene.program.lines(),
+  const ProgramRun scene = run_with_truth({CUDNN_PROGRAM, "choice"});
+  EXPECT_THAT(scene.lines(),
               ElementsAre("heuristic: 8 results, first 1, time -1, last CUDNN_STATUS_NOT_SUPPORTED",
                           "measured: 3 results, sorted"))
-      << scene.program.errors;
+      << scene.errors;
   EXPECT_EQ(scene.truth.at("launches"), 17);  // 1 + 1 + 2 + 4 + 4 + 1 + 4 kernels
 }
 
 TEST(Cudnn, ABlockIsOneKernelPerCall) {
-  const Scene scene = play(CUDNN_PROGRAM, "block");
-  EXPECT_EQ(scene.program.exit_status, 0) << scene.program.output;
+  const ProgramRun scene = run_with_truth({CUDNN_PROGRAM, "block"});
+  EXPECT_EQ(scene.exit_status, 0) << scene.output;
   EXPECT_EQ(scene.truth.at("launches"), 8);
   EXPECT_GE(row_of(scene.truth, "_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_bias_relu_")
                 .at("count"),
@@ -107,15 +88,11 @@ TEST(Cudnn, ABlockIsOneKernelPerCall) {
 }
 
 TEST(Cudnn, FindsTheDriverAsARuntimeDoes) {
-  const std::string file = scratch_file("log");
-  ASSERT_EQ(run_program({CUDNN_PROGRAM, "checks"}, {"SIMGPU_LOG=" + file}).exit_status, 0);
-  ProgramRun log;
-  log.output = read_file(file);
-  std::remove(file.c_str());
-  const auto lines = log.lines();
-  const auto create = std::find(lines.begin(), lines.end(), "cudnnCreate");
-  ASSERT_NE(create, lines.end());
-  EXPECT_THAT(std::vector<std::string>(create, lines.end()), Contains("cuGetProcAddress_v2"));
+  const ProgramRun run = run_keeping("SIMGPU_LOG", {CUDNN_PROGRAM, "checks"});
+  ASSERT_EQ(run.exit_status, 0);
+  const std::size_t create = run.file.find("cudnnCreate\n");
+  ASSERT_NE(create, std::string::npos);
+  EXPECT_THAT(run.file.substr(create), HasSubstr("\ncuGetProcAddress_v2\n"));
 }
 
 TEST(Cudnn, FailsOnRequest) {
@@ -129,19 +106,16 @@ TEST(Cudnn, FailsOnRequest) {
 }
 
 TEST(CudnnLayers, BatchNormsReadAgainWhatTheyDoNotKeep) {
-  const std::string model =
-      write_file("model.json", R"({"rules":[{"name":"*cudnn*","gb_per_s":1}]})");
-  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "batch_norm", {"SIMGPU_MODEL=" + model});
-  std::remove(model.c_str());
-  EXPECT_THAT(
-      scene.program.lines(),
-      ElementsAre("channels CUDNN_STATUS_SUCCESS", "channels last CUDNN_STATUS_SUCCESS",
-                  "activations CUDNN_STATUS_SUCCESS",
-                  "parameters of another mode CUDNN_STATUS_BAD_PARAM",
-                  "mean alone CUDNN_STATUS_BAD_PARAM", "inference CUDNN_STATUS_SUCCESS",
-                  "backward CUDNN_STATUS_SUCCESS", "backward, older form CUDNN_STATUS_SUCCESS"))
-      << scene.program.errors;
-  EXPECT_EQ(scene.truth.at("launches"), 6);
+  const std::string model = model_of(R"({"rules":[{"name":"*cudnn*","gb_per_s":1}]})");
+  const ProgramRun scene = run_with_truth({CUDNN_LAYERS_PROGRAM, "batch_norm"}, {model});
+  EXPECT_THAT(scene.lines(),
+              ElementsAre("channels CUDNN_STATUS_SUCCESS", "channels last CUDNN_STATUS_SUCCESS",
+                          "activations CUDNN_STATUS_SUCCESS",
+                          "parameters of another mode CUDNN_STATUS_BAD_PARAM",
+                          "mean alone CUDNN_STATUS_BAD_PARAM", "inference CUDNN_STATUS_SUCCESS",
+                          "backward CUDNN_STATUS_SUCCESS"))
+      << scene.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 5);
   // 131072 bytes an image, at 1 GB/s; scale, bias and four statistics of 32 channels.
   const double image = 131.072, parameters = 6 * 0.128;
   const auto time = [&](const char* name) {
@@ -155,14 +129,14 @@ TEST(CudnnLayers, BatchNormsReadAgainWhatTheyDoNotKeep) {
 
 // Four gates of 64 on 32 inputs, two layers.
 TEST(CudnnLayers, ARecurrentNetworkRunsStepByStep) {
-  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "rnn");
-  EXPECT_THAT(scene.program.lines(),
+  const ProgramRun scene = run_with_truth({CUDNN_LAYERS_PROGRAM, "rnn"});
+  EXPECT_THAT(scene.lines(),
               ElementsAre("layer 0, 0: 64 x 32 at 0, bias 64 at 57344",
                           "layer 0, 4: 64 x 64 at 8192, bias 64 at 57600",
                           "layer 1, 3: 64 x 64 at 36864, bias 64 at 58048", "58368 elements",
                           "no room CUDNN_STATUS_BAD_PARAM",
                           "lstm CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS"))
-      << scene.program.errors;
+      << scene.errors;
   // Forward and backward: for each layer a product, and for each of five steps a product and the
   // gates.  Weights: for each layer two products and the sums of the biases.
   EXPECT_EQ(scene.truth.at("launches"), 2 * 2 * (1 + 5 * 2) + 2 * 3);
@@ -172,30 +146,26 @@ TEST(CudnnLayers, ARecurrentNetworkRunsStepByStep) {
 }
 
 TEST(CudnnLayers, ProjectionsDirectionsAndPersistentKernels) {
-  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "more_rnns");
+  const ProgramRun scene = run_with_truth({CUDNN_LAYERS_PROGRAM, "more_rnns"});
   EXPECT_THAT(
-      scene.program.lines(),
+      scene.lines(),
       ElementsAre("layer 3, 8: 16 x 64 at 52224, no bias",
                   "projected CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS",
                   "gru CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS",
                   "unsorted CUDNN_STATUS_BAD_PARAM"))
-      << scene.program.errors;
+      << scene.errors;
   EXPECT_EQ(row_of(scene.truth, "RNN_blockPersist_fp_GRU").at("count"), 2);
   EXPECT_EQ(row_of(scene.truth, "cudnn::dropout_fp").at("count"), 1);  // between the two layers
 }
 
 TEST(CudnnLayers, TheOthersAreOneKernelEach) {
-  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "layers");
-  EXPECT_THAT(
-      scene.program.lines(),
-      ElementsAre("softmax CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
-                  "pooled 4 8 8 8", "pooling CUDNN_STATUS_SUCCESS",
-                  "its gradient CUDNN_STATUS_SUCCESS", "to another size CUDNN_STATUS_BAD_PARAM",
-                  "grid CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
-                  "sampler CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
-                  "loss CUDNN_STATUS_SUCCESS", "loss without room CUDNN_STATUS_BAD_PARAM"))
-      << scene.program.errors;
-  EXPECT_EQ(scene.truth.at("launches"), 10);
+  const ProgramRun scene = run_with_truth({CUDNN_LAYERS_PROGRAM, "layers"});
+  EXPECT_THAT(scene.lines(),
+              ElementsAre("grid CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
+                          "sampler CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
+                          "loss CUDNN_STATUS_SUCCESS", "loss without room CUDNN_STATUS_BAD_PARAM"))
+      << scene.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 6);
 }
 
 TEST(CudnnBackend, ChecksDescriptorsAsTheVendorsDoes) {
@@ -230,17 +200,16 @@ TEST(CudnnBackend, TheVendorsPrintsTheSame) {
 #endif
 
 TEST(CudnnBackend, PlansRunEachEngine) {
-  const std::string model = write_file(
-      "model.json", R"({"rules":[{"name":"*gemm*","tflops":1}]})");  // nothing but the flops
-  const Scene scene = play(CUDNN_BACKEND_PROGRAM, "plans", {"SIMGPU_MODEL=" + model});
-  std::remove(model.c_str());
-  EXPECT_THAT(scene.program.lines(), ElementsAre("forward engine 0, workspace needed, 0",
-                                                 "forward engine 2, workspace none, 0",
-                                                 "backward data engine 0, workspace needed, 0",
-                                                 "backward data engine 2, workspace none, 0",
-                                                 "backward filter engine 0, workspace needed, 0",
-                                                 "backward filter engine 2, workspace none, 0"))
-      << scene.program.errors;
+  // Nothing but the flops.
+  const std::string model = model_of(R"({"rules":[{"name":"*gemm*","tflops":1}]})");
+  const ProgramRun scene = run_with_truth({CUDNN_BACKEND_PROGRAM, "plans"}, {model});
+  EXPECT_THAT(scene.lines(), ElementsAre("forward engine 0, workspace needed, 0",
+                                         "forward engine 2, workspace none, 0",
+                                         "backward data engine 0, workspace needed, 0",
+                                         "backward data engine 2, workspace none, 0",
+                                         "backward filter engine 0, workspace needed, 0",
+                                         "backward filter engine 2, workspace none, 0"))
+      << scene.errors;
   // 2 * 8 * 128 * 56 * 56 * 32 * 3 * 3 flops: a group sees half of the channels.
   for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
     const auto row = row_of(scene.truth, std::string("sm90_xmma_") + direction);
@@ -250,9 +219,8 @@ TEST(CudnnBackend, PlansRunEachEngine) {
 }
 
 TEST(CudnnBackend, PointwiseOperationsAreFused) {
-  const Scene scene = play(CUDNN_BACKEND_PROGRAM, "fused");
-  EXPECT_THAT(scene.program.lines(), ElementsAre("1 engines", "without b 2000", "fused 0"))
-      << scene.program.errors;
+  const ProgramRun scene = run_with_truth({CUDNN_BACKEND_PROGRAM, "fused"});
+  EXPECT_THAT(scene.lines(), ElementsAre("1 engines", "without b 2000", "fused 0")) << scene.errors;
   EXPECT_EQ(scene.truth.at("launches"), 1);
   EXPECT_EQ(row_of(scene.truth, "_add_relu_").at("count"), 1);
 }

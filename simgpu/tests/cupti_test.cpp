@@ -88,11 +88,7 @@ TEST_F(CuptiTest, SubscribingAloneDeliversNothing) {
 
 TEST_F(CuptiTest, DeliversWhatIsEnabledAndNothingElse) {
   enable(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
-  CUlaunchConfig config{};
-  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
-  config.hStream = stream_;
-  ASSERT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(launch_with(nullptr), CUDA_SUCCESS);
   EXPECT_THAT(told(), IsEmpty());
   launch(stream_);
   EXPECT_THAT(told(), SizeIs(2));

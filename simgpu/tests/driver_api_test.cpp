@@ -19,6 +19,7 @@ class ProcAddress : public DriverTest {
     EXPECT_EQ(cuGetProcAddress(name, &address, version, flags, &status), CUDA_SUCCESS);
     return {address, status};
   }
+  static constexpr void* none = nullptr;
 };
 class Contexts : public DriverTest {};
 class Modules : public DriverTest {};
@@ -27,10 +28,11 @@ class Launch : public DriverTest {};
 class Device : public DriverTest {};
 
 // cuda.h, cuGetProcAddress: "CUDA_SUCCESS and set the returned pfn to NULL".
-TEST_F(ProcAddress, UnknownNameIsNullAndSaysSo) {
-  const auto [address, status] = find("cuNoSuchFunction", 13000, 0);
-  EXPECT_EQ(address, nullptr);
-  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+TEST_F(ProcAddress, OfAnUnknownNameOrTooOldAVersionIsNullAndSaysSo) {
+  EXPECT_EQ(find("cuNoSuchFunction", 13000, 0),
+            std::pair(none, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND));
+  EXPECT_EQ(find("cuLaunchKernelEx", 11000, 0),
+            std::pair(none, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT));
 }
 
 TEST_F(ProcAddress, WhatIsNotSimulatedIsFoundAndSaysNotSupported) {
@@ -39,12 +41,6 @@ TEST_F(ProcAddress, WhatIsNotSimulatedIsFoundAndSaysNotSupported) {
   EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS);
   const auto create = reinterpret_cast<decltype(&cuTexObjectCreate)>(address);
   EXPECT_EQ(create(nullptr, nullptr, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
-}
-
-TEST_F(ProcAddress, TooOldAVersionIsNotSufficient) {
-  const auto [address, status] = find("cuLaunchKernelEx", 11000, 0);
-  EXPECT_EQ(address, nullptr);
-  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
 TEST_F(ProcAddress, NewerThanTheDriverIsInvalid) {
@@ -259,15 +255,9 @@ TEST_F(Launch, KeepsTheAttributesOfItsFunction) {
 TEST_F(Launch, RefusesAttributesThatItDoesNotSimulate) {
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
-  CUlaunchConfig config{};
-  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
-  config.hStream = stream_;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(launch_with(&attribute), CUDA_ERROR_NOT_SUPPORTED);
   attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(launch_with(&attribute), CUDA_SUCCESS);
 }
 
 TEST_F(Launch, CooperativeMustFit) {

@@ -40,6 +40,18 @@ class DriverTest : public testing::Test {
   CUresult launch(CUstream stream, unsigned blocks = kBlocksFor10us) {
     return cuLaunchKernel(kernel_, blocks, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
   }
+  // By cuLaunchKernelEx.
+  CUresult launch_with(CUlaunchAttribute* attribute, unsigned blocks = 1) {
+    CUlaunchConfig config{};
+    config.gridDimX = blocks;
+    config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = 32;
+    config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream_;
+    config.attrs = attribute;
+    config.numAttrs = attribute != nullptr ? 1 : 0;
+    return cuLaunchKernelEx(&config, kernel_, nullptr, nullptr);
+  }
   // Keeps the device busy for long enough that the host is ahead of it in what follows.
   void occupy(CUstream stream) {
     ASSERT_EQ(launch(stream, 1000000), CUDA_SUCCESS);  // 1002 us

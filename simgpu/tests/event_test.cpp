@@ -1,6 +1,8 @@
 // Events and the order of streams in virtual time.
 #include "driver_fixture.hpp"
 
+#include <utility>
+
 namespace simgpu {
 namespace {
 
@@ -113,20 +115,15 @@ TEST_F(Streams, WaitForEventsOfOthers) {
   EXPECT_NEAR(elapsed_us(end_of_first, record(other)), 10.0, 1e-3);
 }
 
-TEST_F(Streams, LegacyStreamWaitsForBlockingOnes) {
+TEST_F(Streams, TheLegacyOneAndBlockingOnesWaitForEachOther) {
   CUstream blocking = out(cuStreamCreate, CU_STREAM_DEFAULT);
-  occupy(blocking);
-  const CUevent end = record(blocking);
-  ASSERT_EQ(launch(CU_STREAM_LEGACY, kBlocksFor10us), CUDA_SUCCESS);
-  EXPECT_NEAR(elapsed_us(end, record(CU_STREAM_LEGACY)), 10.0, 1e-3);
-}
-
-TEST_F(Streams, BlockingOnesWaitForTheLegacyStream) {
-  CUstream blocking = out(cuStreamCreate, CU_STREAM_DEFAULT);
-  occupy(nullptr);
-  const CUevent end = record(nullptr);
-  ASSERT_EQ(launch(blocking, kBlocksFor10us), CUDA_SUCCESS);
-  EXPECT_NEAR(elapsed_us(end, record(blocking)), 10.0, 1e-3);
+  for (const auto& [first, second] :
+       {std::pair{blocking, CU_STREAM_LEGACY}, std::pair{CUstream{nullptr}, blocking}}) {
+    occupy(first);
+    const CUevent end = record(first);
+    ASSERT_EQ(launch(second, kBlocksFor10us), CUDA_SUCCESS);
+    EXPECT_NEAR(elapsed_us(end, record(second)), 10.0, 1e-3);
+  }
 }
 
 TEST_F(Streams, NonBlockingOnesIgnoreTheLegacyStream) {

@@ -178,35 +178,6 @@ TEST_F(GraphBuild, KeepsAttributesOfKernelNodes) {
   EXPECT_EQ(value.priority, -3);
 }
 
-TEST_F(GraphBuild, NodesThatTheDeviceUpdatesStay) {
-  CUgraph graph = new_graph();
-  const CUgraphNode node = add_kernel(graph);
-  CUkernelNodeAttrValue value{};
-  value.deviceUpdatableKernelNode.deviceUpdatable = 1;
-  const auto attribute = CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
-  ASSERT_EQ(cuGraphKernelNodeSetAttribute(node, attribute, &value), CUDA_SUCCESS);
-  EXPECT_EQ(cuGraphDestroyNode(node), CUDA_ERROR_INVALID_VALUE);
-  value.deviceUpdatableKernelNode.deviceUpdatable = 0;
-  EXPECT_EQ(cuGraphKernelNodeSetAttribute(node, attribute, &value), CUDA_ERROR_INVALID_VALUE);
-  const CUgraphExec exec = instantiate(graph);
-  CUgraphExec second = nullptr;
-  EXPECT_EQ(cuGraphInstantiate(&second, graph, 0), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
-  instantiate(graph);
-}
-
-TEST_F(GraphBuild, ConditionalBodiesTakeNoEventNodes) {
-  CUgraph graph = new_graph();
-  CUgraph body = add_condition(graph, 1);
-  CUgraphNode node = nullptr;
-  EXPECT_EQ(cuGraphAddEventRecordNode(&node, body, nullptr, 0, new_event()),
-            CUDA_ERROR_NOT_SUPPORTED);
-  CUgraph child = new_graph();
-  add_record(child, {}, new_event());
-  EXPECT_EQ(cuGraphAddChildGraphNode(&node, body, nullptr, 0, child), CUDA_ERROR_NOT_SUPPORTED);
-  add_kernel(body);
-}
-
 TEST_F(GraphEdges, AreAddedAndRemoved) {
   CUgraph graph = new_graph();
   const CUgraphNode first = add_kernel(graph);
@@ -346,13 +317,6 @@ TEST_F(GraphClone, IsRefusedWithMemoryNodes) {
   CUgraph graph = new_graph();
   CUdeviceptr address = 0;
   add_allocation(graph, address);
-  CUgraph clone = nullptr;
-  EXPECT_EQ(cuGraphClone(&clone, graph), CUDA_ERROR_INVALID_VALUE);
-}
-
-TEST_F(GraphClone, IsRefusedWithConditionalNodes) {
-  CUgraph graph = new_graph();
-  add_condition(graph, 1);
   CUgraph clone = nullptr;
   EXPECT_EQ(cuGraphClone(&clone, graph), CUDA_ERROR_INVALID_VALUE);
 }

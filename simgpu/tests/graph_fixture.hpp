@@ -66,19 +66,6 @@ class GraphTest : public DriverTest {
     address = parameters.dptr;
     return node;
   }
-  // An IF node whose body runs or does not; its body.
-  CUgraph add_condition(CUgraph graph, unsigned value) const {
-    CUgraphConditionalHandle handle =
-        out(cuGraphConditionalHandleCreate, graph, context_, value, CU_GRAPH_COND_ASSIGN_DEFAULT);
-    CUgraphNodeParams parameters{};
-    parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    parameters.conditional.handle = handle;
-    parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
-    parameters.conditional.size = 1;
-    parameters.conditional.ctx = context_;
-    out(cuGraphAddNode, graph, nullptr, nullptr, 0, &parameters);
-    return parameters.conditional.phGraph_out[0];
-  }
 
   // Stream time of one launch, with the host ahead of the device.
   double replay_us(CUgraphExec exec) {
@@ -94,6 +81,11 @@ class GraphTest : public DriverTest {
     Nodes nodes(count);
     EXPECT_EQ(cuGraphGetNodes(graph, nodes.data(), &count), CUDA_SUCCESS);
     return nodes;
+  }
+  static CUgraphNodeType type_of(CUgraphNode node) {
+    CUgraphNodeType type{};
+    EXPECT_EQ(cuGraphNodeGetType(node, &type), CUDA_SUCCESS);
+    return type;
   }
   static unsigned grid_of(CUgraphNode node) {
     CUDA_KERNEL_NODE_PARAMS parameters{};

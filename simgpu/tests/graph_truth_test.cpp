@@ -3,24 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include <cstdio>
 
 namespace simgpu {
 namespace {
 
 using testing::ElementsAre;
-
-nlohmann::json truth_of_graphs(const std::vector<std::string>& environment, ProgramRun& run) {
-  const std::string file = scratch_file("truth.json");
-  std::vector<std::string> all = environment;
-  all.push_back("SIMGPU_TRUTH=" + file);
-  run = run_program({GRAPH_PROGRAM}, all);
-  auto truth = nlohmann::json::parse(read_file(file));
-  std::remove(file.c_str());
-  return truth;
-}
 
 // The durations of one node in us.
 std::vector<double> durations_us(const nlohmann::json& truth, const std::string& node,
@@ -36,8 +23,7 @@ std::vector<double> durations_us(const nlohmann::json& truth, const std::string&
 }
 
 TEST(GraphTruth, TellsNodesOfOneKernelApart) {
-  ProgramRun run;
-  const auto truth = truth_of_graphs({}, run);
+  const auto truth = run_with_truth({GRAPH_PROGRAM}).truth;
   EXPECT_EQ(truth.at("kernels").size(), 6U);
   for (const bool in_clone : {false, true}) {
     EXPECT_THAT(durations_us(truth, "0", in_clone), ElementsAre(100.0));
@@ -47,11 +33,11 @@ TEST(GraphTruth, TellsNodesOfOneKernelApart) {
 }
 
 TEST(GraphTruth, IsWhatAPairAroundANodeReadsPlusTheBias) {
-  ProgramRun run;
-  const auto truth = truth_of_graphs({"SIMGPU_GRAPH_PAIR_BIAS_US=2.5", "SIMGPU_NOISE=0.05"}, run);
+  const ProgramRun run =
+      run_with_truth({GRAPH_PROGRAM}, {"SIMGPU_GRAPH_PAIR_BIAS_US=2.5", "SIMGPU_NOISE=0.05"});
   ASSERT_EQ(run.lines().size(), 1U) << run.output;
   const double read_us = std::stod(run.lines()[0].substr(std::string("node: ").size()));
-  const auto timed = durations_us(truth, "1", true);
+  const auto timed = durations_us(run.truth, "1", true);
   ASSERT_EQ(timed.size(), 1U);
   EXPECT_NE(timed[0], 100.0);
   EXPECT_NEAR(read_us, timed[0] + 2.5, 0.002);

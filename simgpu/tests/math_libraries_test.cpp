@@ -1,11 +1,10 @@
 // The simulated cuBLAS and cuBLASLt, called by programs built against the vendor's headers.
-#include "runtime_run.hpp"
+#include "run_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace simgpu {
 namespace {
@@ -14,50 +13,24 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A program's output, and the truth file that it leaves.
-struct MathRun {
-  ProgramRun program;
-  nlohmann::json truth;
-};
-
-MathRun math_run(const std::vector<std::string>& command,
-                 std::vector<std::string> environment = {}) {
-  const std::string file = scratch_file("truth.json");
-  environment.push_back("SIMGPU_TRUTH=" + file);
-  MathRun run{.program = run_program(command, environment), .truth = {}};
-  run.truth = nlohmann::json::parse(read_file(file));
-  std::remove(file.c_str());
-  return run;
-}
-
-std::vector<std::string> log_of(const std::vector<std::string>& command) {
-  const std::string file = scratch_file("log");
-  EXPECT_EQ(run_program(command, {"SIMGPU_LOG=" + file}).exit_status, 0);
-  ProgramRun log;
-  log.output = read_file(file);
-  std::remove(file.c_str());
-  return log.lines();
-}
-
 TEST(CublasForms, AllLaunchOneKernelEach) {
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM});
-  EXPECT_EQ(run.program.exit_status, 0) << run.program.errors;
-  EXPECT_THAT(run.program.lines(), ElementsAre("40 calls"));
+  const ProgramRun run = run_with_truth({CUBLAS_FORMS_PROGRAM});
+  EXPECT_EQ(run.exit_status, 0) << run.errors;
+  EXPECT_THAT(run.lines(), ElementsAre("40 calls"));
   EXPECT_EQ(run.truth.at("launches"), 40);
 }
 
 TEST(CublasForms, ComplexProductsTakeFourTimesTheArithmetic) {
-  const std::string model = write_file(
-      "model.json", R"({"rules":[{"name":"*gemm*","tflops":1e-3}]})");  // nothing but the flops
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_MODEL=" + model});
-  std::remove(model.c_str());
+  // Nothing but the flops.
+  const std::string model = model_of(R"({"rules":[{"name":"*gemm*","tflops":1e-3}]})");
+  const ProgramRun run = run_with_truth({CUBLAS_FORMS_PROGRAM}, {model});
   // 2 * 64^3 flops at 1 Gflop/s.
   EXPECT_NEAR(row_of(run.truth, "gemm_f64f64").at("nominal_us").get<double>(), 524.288, 1e-6);
   EXPECT_NEAR(row_of(run.truth, "gemm_cf64cf64").at("nominal_us").get<double>(), 4 * 524.288, 1e-6);
 }
 
 TEST(CublasForms, ALongSumIsSplitAndAddedUpByASecondKernel) {
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM, "split"});
+  const ProgramRun run = run_with_truth({CUBLAS_FORMS_PROGRAM, "split"});
   EXPECT_EQ(run.truth.at("launches"), 2);
   const auto product = row_of(run.truth, "sm90_xmma_gemm");
   EXPECT_EQ(product.at("grid"), nlohmann::json({2, 1, 8}));  // 16384 / 2048 parts
@@ -69,11 +42,9 @@ TEST(CublasForms, ALongSumIsSplitAndAddedUpByASecondKernel) {
 }
 
 TEST(CublasForms, VectorsTakeTheTimeOfTheirMatrix) {
-  const std::string model =
-      write_file("model.json", R"({"rules":[{"name":"*gemv2*","gb_per_s":1e-3}]})");
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM, "vectors"}, {"SIMGPU_MODEL=" + model});
-  std::remove(model.c_str());
-  EXPECT_THAT(run.program.lines(), ElementsAre("17 calls")) << run.program.errors;
+  const std::string model = model_of(R"({"rules":[{"name":"*gemv2*","gb_per_s":1e-3}]})");
+  const ProgramRun run = run_with_truth({CUBLAS_FORMS_PROGRAM, "vectors"}, {model});
+  EXPECT_THAT(run.lines(), ElementsAre("17 calls")) << run.errors;
   EXPECT_EQ(run.truth.at("launches"), 8 + 2 * 9);  // the sums of a dot product are added up
   // 64 * 64 elements and two vectors at 1 MB/s.
   EXPECT_NEAR(row_of(run.truth, "gemv2N_kernel<int, int, double>").at("nominal_us").get<double>(),
@@ -81,9 +52,9 @@ TEST(CublasForms, VectorsTakeTheTimeOfTheirMatrix) {
 }
 
 TEST(CublasForms, FailOnRequest) {
-  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_FAIL=cublasHgemm:14:count=1"});
-  EXPECT_THAT(run.program.lines(),
-              ElementsAre("cublasHgemm CUBLAS_STATUS_INTERNAL_ERROR", "40 calls"));
+  const ProgramRun run =
+      run_with_truth({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_FAIL=cublasHgemm:14:count=1"});
+  EXPECT_THAT(run.lines(), ElementsAre("cublasHgemm CUBLAS_STATUS_INTERNAL_ERROR", "40 calls"));
   EXPECT_EQ(run.truth.at("launches"), 39);
 }
 
@@ -107,15 +78,15 @@ TEST(CublasLt, ChecksTheSizesOfAttributes) {
 }
 
 TEST(CublasLt, MultipliesWithLayoutsAndEpilogues) {
-  const MathRun run = math_run({CUBLASLT_PROGRAM, "products"});
-  EXPECT_THAT(run.program.lines(),
+  const ProgramRun run = run_with_truth({CUBLASLT_PROGRAM, "products"});
+  EXPECT_THAT(run.lines(),
               ElementsAre("plain CUBLAS_STATUS_SUCCESS", "no bias CUBLAS_STATUS_INVALID_VALUE",
                           "odd ld CUBLAS_STATUS_INVALID_VALUE", "epilogue CUBLAS_STATUS_SUCCESS",
                           "row-major CUBLAS_STATUS_SUCCESS", "wrong k CUBLAS_STATUS_INVALID_VALUE",
                           "short ld CUBLAS_STATUS_INVALID_VALUE",
                           "batches differ CUBLAS_STATUS_INVALID_VALUE",
                           "scale of bf16 CUBLAS_STATUS_INVALID_VALUE"))
-      << run.program.errors;
+      << run.errors;
   EXPECT_EQ(run.truth.at("launches"), 3);
   EXPECT_EQ(row_of(run.truth, "_bias_gelu_aux_").at("grid"), nlohmann::json({16, 1, 1}));
   // Row-major D[1024,256] is column-major [256,1024]: other tiles.
@@ -123,35 +94,37 @@ TEST(CublasLt, MultipliesWithLayoutsAndEpilogues) {
 }
 
 TEST(CublasLt, TakesFp8InTheTnFormatOnly) {
-  const MathRun run = math_run({CUBLASLT_PROGRAM, "fp8"});
-  EXPECT_THAT(run.program.lines(),
-              ElementsAre("tn CUBLAS_STATUS_SUCCESS", "nn CUBLAS_STATUS_NOT_SUPPORTED",
-                          "both e5m2 CUBLAS_STATUS_NOT_SUPPORTED"))
-      << run.program.errors;
+  const ProgramRun run = run_with_truth({CUBLASLT_PROGRAM, "fp8"});
+  EXPECT_THAT(run.lines(), ElementsAre("tn CUBLAS_STATUS_SUCCESS", "nn CUBLAS_STATUS_NOT_SUPPORTED",
+                                       "both e5m2 CUBLAS_STATUS_NOT_SUPPORTED"))
+      << run.errors;
   // 2 * 4096^3 flops at 1385 Tflop/s.
   EXPECT_NEAR(row_of(run.truth, "gemm_e4m3e5m2_bf16f32_bf16_tn").at("nominal_us").get<double>(),
               99.24, 0.01);
 }
 
 TEST(CublasLt, HeuristicSplitsWhereThereIsWorkspace) {
-  const MathRun run = math_run({CUBLASLT_PROGRAM, "heuristic"});
-  EXPECT_THAT(run.program.lines(), ElementsAre("no workspace: 3 algorithms, first split 1",
-                                               "1 MiB: 4 algorithms, first split 8, needs 262144",
-                                               "without room CUBLAS_STATUS_INVALID_VALUE",
-                                               "with room CUBLAS_STATUS_SUCCESS",
-                                               "not an algorithm CUBLAS_STATUS_INVALID_VALUE"))
-      << run.program.errors;
+  const ProgramRun run = run_with_truth({CUBLASLT_PROGRAM, "heuristic"});
+  EXPECT_THAT(run.lines(), ElementsAre("no workspace: 3 algorithms, first split 1",
+                                       "1 MiB: 4 algorithms, first split 8, needs 262144",
+                                       "without room CUBLAS_STATUS_INVALID_VALUE",
+                                       "with room CUBLAS_STATUS_SUCCESS",
+                                       "not an algorithm CUBLAS_STATUS_INVALID_VALUE"))
+      << run.errors;
   EXPECT_EQ(run.truth.at("launches"), 2);
 }
 
 TEST(CublasLt, TakesAHandleOfCublas) {
-  const MathRun run = math_run({CUBLASLT_PROGRAM, "cast_handle"});
-  EXPECT_THAT(run.program.lines(), ElementsAre("cast CUBLAS_STATUS_SUCCESS"));
+  const ProgramRun run = run_with_truth({CUBLASLT_PROGRAM, "cast_handle"});
+  EXPECT_THAT(run.lines(), ElementsAre("cast CUBLAS_STATUS_SUCCESS"));
   EXPECT_EQ(run.truth.at("launches"), 1);
 }
 
 TEST(CublasLt, LaunchesByCuLaunchKernelEx) {
-  const auto log = log_of({CUBLASLT_PROGRAM, "products"});
+  ProgramRun run = run_keeping("SIMGPU_LOG", {CUBLASLT_PROGRAM, "products"});
+  EXPECT_EQ(run.exit_status, 0);
+  run.output = run.file;
+  const auto log = run.lines();
   EXPECT_EQ(std::count(log.begin(), log.end(), "cuLaunchKernelEx"), 3);
   EXPECT_EQ(std::count(log.begin(), log.end(), "cuLaunchKernel"), 0);
 }

@@ -3,10 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 namespace simgpu {
@@ -94,14 +92,10 @@ TEST(NcclRanks, LeaveNoFilesBehind) {
 }
 
 TEST(NcclKernels, AreNamedAndTimedAsTheirWork) {
-  const std::string file = scratch_file("truth.json");
-  ASSERT_EQ(run_program({NCCL_PROGRAM, "one_thread"}, {"SIMGPU_DEVICES=2", "SIMGPU_TRUTH=" + file})
-                .exit_status,
-            0);
-  const auto truth = nlohmann::json::parse(read_file(file));
-  std::remove(file.c_str());
+  const ProgramRun run = run_with_truth({NCCL_PROGRAM, "one_thread"}, {"SIMGPU_DEVICES=2"});
+  ASSERT_EQ(run.exit_status, 0);
   std::vector<int> devices;
-  for (const auto& row : truth.at("kernels")) {
+  for (const auto& row : run.truth.at("kernels")) {
     if (row.at("name") == "busy") continue;
     EXPECT_EQ(row.at("mangled"),
               "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE");

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <set>
@@ -165,11 +164,10 @@ struct Done {
 };
 
 std::vector<Done> timeline_of(const std::vector<std::string>& arguments) {
-  const std::string file = scratch_file("timeline");
-  EXPECT_EQ(run(arguments, {"SIMGPU_TIMELINE=" + file}).exit_status, 0);
+  const ProgramRun program = run_keeping("SIMGPU_TIMELINE", runtime_command(arguments));
+  EXPECT_EQ(program.exit_status, 0);
   std::vector<Done> done;
-  std::istringstream lines(read_file(file));
-  std::remove(file.c_str());
+  std::istringstream lines(program.file);
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> columns;
     std::istringstream words(line);
@@ -220,10 +218,9 @@ TEST(Cublas, ChecksItsArguments) {
 }
 
 TEST(Cublas, KernelsTakeTheTimeOfTheirWork) {
-  const std::string file = scratch_file("truth.json");
-  ASSERT_EQ(run_program({CUBLAS_PROGRAM}, {"SIMGPU_TRUTH=" + file}).exit_status, 0);
-  const auto truth = nlohmann::json::parse(read_file(file));
-  std::remove(file.c_str());
+  const ProgramRun run = run_with_truth({CUBLAS_PROGRAM});
+  ASSERT_EQ(run.exit_status, 0);
+  const auto& truth = run.truth;
   EXPECT_EQ(truth.at("launches"), 3);
   // 2 * 4096^3 flops at 692 Tflop/s = 198.61 us.
   const auto large = row_of(truth, "bf16bf16_bf16f32_bf16_tn_n_tilesize128x256x64");

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fstream>
+#include <set>
 #include <spawn.h>
 #include <sstream>
 #include <string_view>
@@ -22,10 +23,22 @@ std::vector<std::string> ProgramRun::lines() const {
   return result;
 }
 
+namespace {
+
+// A file that is deleted with this process.
 std::string scratch_file(const std::string& name) {
   std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::replace(test.begin(), test.end(), '/', '.');  // of a parameterised test
-  return testing::TempDir() + "/simgpu." + std::to_string(getpid()) + "." + test + "." + name;
+  const std::string file =
+      testing::TempDir() + "/simgpu." + std::to_string(getpid()) + "." + test + "." + name;
+  static struct Files : std::set<std::string> {
+    ~Files() {
+      for (const std::string& each : *this)
+        std::remove(each.c_str());
+    }
+  } files;
+  files.insert(file);
+  return file;
 }
 
 std::string read_file(const std::string& file) {
@@ -35,14 +48,6 @@ std::string read_file(const std::string& file) {
   text << input.rdbuf();
   return text.str();
 }
-
-std::string write_file(const std::string& name, const std::string& content) {
-  std::string file = scratch_file(name);
-  std::ofstream(file) << content;
-  return file;
-}
-
-namespace {
 
 // Returns the pointers that exec wants, with a null at the end.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -86,12 +91,41 @@ ProgramRun run_program(const std::vector<std::string>& command,
   if (started != 0) return {};
   int status = 0;
   waitpid(child, &status, 0);
-  ProgramRun run{.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                 .output = read_file(output),
-                 .errors = read_file(errors)};
-  std::remove(output.c_str());
-  std::remove(errors.c_str());
+  return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .output = read_file(output),
+          .errors = read_file(errors),
+          .file = {},
+          .truth = {}};
+}
+
+ProgramRun run_keeping(const char* variable, const std::vector<std::string>& command,
+                       std::vector<std::string> environment) {
+  const std::string file = scratch_file(variable);
+  environment.push_back(variable + ("=" + file));
+  ProgramRun run = run_program(command, environment);
+  run.file = read_file(file);
   return run;
+}
+
+ProgramRun run_with_truth(const std::vector<std::string>& command,
+                          const std::vector<std::string>& environment) {
+  ProgramRun run = run_keeping("SIMGPU_TRUTH", command, environment);
+  run.truth = nlohmann::json::parse(run.file);
+  return run;
+}
+
+nlohmann::json row_of(const nlohmann::json& truth, const std::string& name) {
+  for (const auto& row : truth.at("kernels")) {
+    if (row.at("name").get<std::string>().find(name) != std::string::npos) return row;
+  }
+  ADD_FAILURE() << name << " is not in the truth file";
+  return {};
+}
+
+std::string model_of(const std::string& text) {
+  const std::string file = scratch_file("model.json");
+  std::ofstream(file) << text;
+  return "SIMGPU_MODEL=" + file;
 }
 
 }  // namespace simgpu

@@ -1,23 +1,30 @@
-// Runs of runtime_program.cu, and what they leave behind.
+// Runs of runtime_program.cu.
 #pragma once
 
 #include "run_program.hpp"
 
-#include <nlohmann/json.hpp>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 namespace simgpu {
 
-[[nodiscard]] ProgramRun run(const std::vector<std::string>& arguments,
-                             const std::vector<std::string>& environment = {});
+inline std::vector<std::string> runtime_command(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), RUNTIME_PROGRAM);
+  return arguments;
+}
 
-// The truth file of such a run.
-[[nodiscard]] nlohmann::json truth_of(const std::vector<std::string>& arguments,
-                                      std::vector<std::string> environment = {});
+inline ProgramRun run(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& environment = {}) {
+  return run_program(runtime_command(arguments), environment);
+}
 
-// The first row of a truth file whose kernel name contains `name`.
-[[nodiscard]] nlohmann::json row_of(const nlohmann::json& truth, const std::string& name);
+inline nlohmann::json truth_of(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& environment = {}) {
+  const ProgramRun result = run_with_truth(runtime_command(arguments), environment);
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  return result.truth;
+}
 
 }  // namespace simgpu

@@ -44,9 +44,7 @@ cudnnStatus_t normalize(cudnnBatchNormMode_t mode, cudnnTensorDescriptor_t x,
 // 16 images of 32 x 8 x 8: training, inference and the way back.
 void batch_norm() {
   const auto x = tensor({16, 32, 8, 8}), nhwc = tensor({16, 32, 8, 8}, true),
-             each = tensor({1, 32, 8, 8});
-  const auto channels = tensor({1, 1, 1, 1});
-  CHECK(cudnnDeriveBNTensorDescriptor(channels, x, CUDNN_BATCHNORM_SPATIAL));
+             each = tensor({1, 32, 8, 8}), channels = tensor({1, 32, 1, 1});
   show("channels", normalize(CUDNN_BATCHNORM_SPATIAL, x, channels));
   show("channels last", normalize(CUDNN_BATCHNORM_SPATIAL_PERSISTENT, nhwc, channels));
   show("activations", normalize(CUDNN_BATCHNORM_PER_ACTIVATION, x, each));
@@ -60,10 +58,6 @@ void batch_norm() {
            handle, CUDNN_BATCHNORM_SPATIAL, CUDNN_BATCHNORM_OPS_BN, &kOne, &kZero, &kOne, &kZero, x,
            data, nullptr, nullptr, x, data, nullptr, nullptr, x, data, channels, data, nullptr,
            data, data, 1e-5, data, data, nullptr, nullptr, 0, nullptr, 0));
-  show("backward, older form",
-       cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, &kOne,
-                                       &kZero, x, data, x, data, x, data, channels, data, data,
-                                       data, 1e-5, data, data));
   for (const auto descriptor : {x, nhwc, each, channels})
     CHECK(cudnnDestroyTensorDescriptor(descriptor));
 }
@@ -175,25 +169,7 @@ void more_rnns() {
 
 // Runs the other layers: each call is one kernel, but the loss's gradients are a second one.
 void layers() {
-  const auto x = tensor({4, 8, 16, 16}), pooled = tensor({4, 8, 8, 8});
-  show("softmax", cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
-                                      &kOne, x, data, &kZero, x, data));
-  show("its gradient",
-       cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &kOne, x,
-                            data, x, data, &kZero, x, data));
-  cudnnPoolingDescriptor_t pooling = nullptr;
-  CHECK(cudnnCreatePoolingDescriptor(&pooling));
-  CHECK(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0,
-                                    2, 2));
-  int n = 0, c = 0, h = 0, w = 0;
-  CHECK(cudnnGetPooling2dForwardOutputDim(pooling, x, &n, &c, &h, &w));
-  std::printf("pooled %d %d %d %d\n", n, c, h, w);
-  show("pooling", cudnnPoolingForward(handle, pooling, &kOne, x, data, &kZero, pooled, data));
-  show("its gradient", cudnnPoolingBackward(handle, pooling, &kOne, pooled, data, pooled, data, x,
-                                            data, &kZero, x, data));
-  show("to another size", cudnnPoolingForward(handle, pooling, &kOne, x, data, &kZero, x, data));
-  CHECK(cudnnDestroyPoolingDescriptor(pooling));
-
+  const auto x = tensor({4, 8, 16, 16}), sampled = tensor({4, 8, 8, 8});
   cudnnSpatialTransformerDescriptor_t transformer = nullptr;
   CHECK(cudnnCreateSpatialTransformerDescriptor(&transformer));
   const int dims[] = {4, 8, 8, 8};
@@ -202,10 +178,10 @@ void layers() {
   show("grid", cudnnSpatialTfGridGeneratorForward(handle, transformer, data, data));
   show("its gradient", cudnnSpatialTfGridGeneratorBackward(handle, transformer, data, data));
   show("sampler", cudnnSpatialTfSamplerForward(handle, transformer, &kOne, x, data, data, &kZero,
-                                               pooled, data));
+                                               sampled, data));
   show("its gradient",
        cudnnSpatialTfSamplerBackward(handle, transformer, &kOne, x, data, &kZero, x, data, &kOne,
-                                     pooled, data, data, &kZero, data));
+                                     sampled, data, data, &kZero, data));
   CHECK(cudnnDestroySpatialTransformerDescriptor(transformer));
 
   cudnnCTCLossDescriptor_t loss = nullptr;
@@ -223,7 +199,7 @@ void layers() {
        cudnnCTCLoss_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, loss, probabilities, data,
                        numbers, numbers, numbers, data, probabilities, data, room - 1, data));
   CHECK(cudnnDestroyCTCLossDescriptor(loss));
-  for (const auto descriptor : {x, pooled, probabilities})
+  for (const auto descriptor : {x, sampled, probabilities})
     CHECK(cudnnDestroyTensorDescriptor(descriptor));
 }
 
