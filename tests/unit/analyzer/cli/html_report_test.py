@@ -10,13 +10,12 @@ import json
 import os
 import pathlib
 import random
-import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import chromium
+from program_in_a_folder import InAFolder
 
 PROGRAM = sys.argv[1]
 DATA = pathlib.Path(sys.argv[2])
@@ -45,16 +44,11 @@ def gemm(m):
             "c_type": "f16"}
 
 
-class Report(unittest.TestCase):
+class Report(InAFolder):
     @classmethod
     def setUpClass(cls):
         cls.page = chromium.Page()
         cls.addClassCleanup(cls.page.close)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
 
     def show(self, *arguments, dark=False):
         file = self.path / "report.html"

@@ -11,8 +11,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from program_in_a_folder import InAFolder
 
 PROGRAM = sys.argv[1]
 PROF_MODEL = sys.argv[2]
@@ -84,11 +85,9 @@ def profile(*ops, device="NVIDIA H200"):
             "devices": [{"device_id": 0, "name": device, "driver_version": "580.1"}], "events": events}
 
 
-class Estimates(unittest.TestCase):
+class Estimates(InAFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
+        super().setUp()
         package = self.path / "packages/nvMatmulHeuristics"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(FAKE_PACKAGE)

@@ -17,9 +17,10 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import unittest
+
+from program_in_a_folder import InAFolder, run
 
 try:
     import jsonschema
@@ -37,11 +38,6 @@ A100 = SOURCE / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
 A100_LAYERS = SOURCE / "tests/data/hugectr/dlrm_a100.layers.json"
 
 
-def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
-
-
 def profile(gemm_us, driver="580.1", **more):
     """Two layers; each sample a little apart, so that there are intervals."""
     def event(name, layer, index, time_us):
@@ -55,19 +51,7 @@ def profile(gemm_us, driver="580.1", **more):
             "events": [event("gemm", "fc1", 0, gemm_us), event("relu", "fc2", 1, 50)], **more}
 
 
-class Commands(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
-
-    def write(self, name, document):
-        file = self.path / name
-        file.write_text(json.dumps(document))
-        return file
-
-
-class Bursts(Commands):
+class Bursts(InAFolder):
     def test_slow_products_are_said_to_be_predicted_as_in_bursts(self):
         # 2 * 8192^3 FLOP take 1.11 ms at the peak of an H200, and 1.44 as it is predicted.
         for time_us, is_slow in ((2200, True), (1450, False)):
@@ -104,7 +88,7 @@ def phased(first="train", factor=1.0, **more):
             "devices": [{"device_id": 0, "name": "NVIDIA H200"}], **more}
 
 
-class Phases(Commands):
+class Phases(InAFolder):
     def test_the_report_shows_the_longest_phase_or_the_one_that_is_asked_for(self):
         file = self.write("p.json", phased(first="evaluate"))
         report = run(file, "--verbose", "--width", 200).stdout
@@ -173,7 +157,7 @@ class Phases(Commands):
         self.assertTrue(trace["otherData"]["phase"].startswith("phase 2 of 3: 40 iterations"))
 
 
-class Summary(Commands):
+class Summary(InAFolder):
     """The first lines of a report."""
 
     def summary(self, *arguments):
@@ -265,7 +249,7 @@ class Summary(Commands):
         self.assertIn("what An iteration takes 1.001 ms, 511,", self.summary(file)[0])
 
 
-class Compare(Commands):
+class Compare(InAFolder):
     def setUp(self):
         super().setUp()
         self.before = self.write("before.json", profile(100))
@@ -354,7 +338,7 @@ class Compare(Commands):
         self.assertEqual(run(self.before, "compare", self.before, self.slower).returncode, 2)
 
 
-class Check(Commands):
+class Check(InAFolder):
     def test_gates_end_with_0_3_and_4(self):
         file = self.write("p.json", profile(100))
         self.assertEqual(run("check", file, "--gate", "iteration_ms<1.1").returncode, 0)
@@ -390,7 +374,7 @@ def nested(devices):
     return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 10, "events": events}
 
 
-class Nesting(Commands):
+class Nesting(InAFolder):
     def test_devices_that_nest_in_different_ways_end_and_say_so(self):
         for devices in [["abc", "bac"], ["aab"], ["abc", "bca", "cab"]]:
             file = self.write("nested.prof.json", nested(devices))
@@ -412,7 +396,7 @@ class Nesting(Commands):
         self.assertNotIn("enclose", run(file, "--format", "json").stdout)
 
 
-class Outputs(Commands):
+class Outputs(InAFolder):
     def test_an_input_is_never_replaced(self):
         file = self.write("a.prof.json", profile(100))
         other = self.write("b.prof.json", profile(120))
@@ -432,7 +416,7 @@ class Outputs(Commands):
         self.assertNotEqual(report.read_text(), "old")
 
 
-class Ranks(Commands):
+class Ranks(InAFolder):
     def write_ranks(self, count, late=None, slow=None, extra=None, sent={}):
         """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long."""
         folder = self.path / "run"
@@ -648,7 +632,7 @@ class Ranks(Commands):
         self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
 
 
-class History(Commands):
+class History(InAFolder):
     """Runs as tests/bench/watched_run.py writes them."""
 
     def watched(self, story, ranks=8):
@@ -719,7 +703,7 @@ class History(Commands):
         self.assertIn("%s: /history: missing: expected a run with INLINE_PROF_WATCH" % SMALL, done.stderr)
 
 
-class Scaling(Commands):
+class Scaling(InAFolder):
     def test_scaling_shows_mean_and_slowest_device(self):
         runs = []
         for gpus in [1, 2, 4]:
@@ -745,7 +729,7 @@ class Scaling(Commands):
         self.assertEqual(run("scaling").returncode, 2)
 
 
-class OwnFamilies(Commands):
+class OwnFamilies(InAFolder):
     TRACES = SOURCE / "tests/data/real_traces"
 
     def fit(self, name, *files):
@@ -785,7 +769,7 @@ class OwnFamilies(Commands):
         self.assertIn("no family has three different launches", done.stderr)
 
 
-class OptionValues(Commands):
+class OptionValues(InAFolder):
     def refused(self, *arguments):
         done = run(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
@@ -818,7 +802,7 @@ class OptionValues(Commands):
                           self.refused("ranks", SMALL, "--least=" + found))
 
 
-class Terminal(Commands):
+class Terminal(InAFolder):
     """The output in narrow and wide windows."""
 
     def setUp(self):
@@ -895,7 +879,7 @@ class Terminal(Commands):
         self.assertEqual({len(line) for line in rules}, {100})
 
 
-class Formats(Commands):
+class Formats(InAFolder):
     def test_markdown_has_no_html_in_it(self):
         evil = profile(100)
         evil["events"][0]["layer_name"] = "</table><img src=x onerror=alert(1)>|&lt;"

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+from program_in_a_folder import InAFolder, run
+
 PROGRAM = sys.argv[1]
 DATA = pathlib.Path(sys.argv[2])
 MANY_EVENTS = int(sys.argv[3])
@@ -24,17 +26,7 @@ A100 = DATA / "hugectr/dlrm_a100_8gpu.prof.json"
 A100_LAYERS = DATA / "hugectr/dlrm_a100.layers.json"
 
 
-def run(*arguments, text=None, stdout=subprocess.PIPE):
-    return subprocess.run([PROGRAM, *map(str, arguments)], input=text, stdout=stdout,
-                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
-
-
-class Files(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = pathlib.Path(self.folder.name)
-
+class Files(InAFolder):
     def test_a_file_gives_a_table(self):
         done = run(SMALL)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -100,18 +92,8 @@ def profile(events, **more):
     return {"schema": "inline_prof/1", "iter_time_ms": [4.0], "events": events, **more}
 
 
-class OddInput(unittest.TestCase):
+class OddInput(InAFolder):
     """Files that can be used, but not without a word."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
-
-    def write(self, name, document):
-        file = self.path / name
-        file.write_text(document if isinstance(document, str) else json.dumps(document))
-        return file
 
     def report(self, *arguments):
         done = run(*arguments, "--format", "json")
@@ -361,16 +343,15 @@ class Documentation(unittest.TestCase):
         self.assertEqual(done.stdout, shown.lstrip("\n"))
 
 
-class Output(unittest.TestCase):
+class Output(InAFolder):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.out = pathlib.Path(self.folder.name) / "report.json"
+        super().setUp()
+        self.out = self.path / "report.json"
 
     def test_goes_to_a_file_and_nothing_else_is_left(self):
         self.assertEqual(run(SMALL, "--format", "json", "-o", self.out).returncode, 0)
         self.assertEqual(json.loads(self.out.read_text())["schema"], "inline_prof_report/1")
-        self.assertEqual(os.listdir(self.folder.name), ["report.json"])
+        self.assertEqual(os.listdir(self.path), ["report.json"])
 
     def test_never_replaces_a_file_unasked(self):
         self.out.write_text("mine")

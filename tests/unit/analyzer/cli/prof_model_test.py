@@ -8,12 +8,11 @@ import csv
 import io
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
-PROGRAM = sys.argv[1]
+from program_in_a_folder import InAFolder, run
+
 GOLDEN = pathlib.Path(sys.argv[2])
 FORWARD = GOLDEN / "embedding_forward.csv"
 FC = GOLDEN / "fc_interp.csv"
@@ -24,24 +23,7 @@ BACKWARD_HEADER = ("peak_dram_bw_gbps,peak_throughput_gflops,batch_size,num_tabl
 BACKWARD_ROW = "100,1000,1000,2,8,32,1"  # 2272 bytes for each of 2000 warps: 45.44 us
 
 
-def run(*arguments, stdout=subprocess.PIPE):
-    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE,
-                          universal_newlines=True, check=False)
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
-
-    def write(self, name, text):
-        file = self.path / name
-        file.write_text(text)
-        return file
-
-
-class List(Folder):
+class List(InAFolder):
     def test_names_every_model_once(self):
         models = [row["model"] for row in json.loads(run("list", "--format", "json").stdout)]
         self.assertEqual(len(models), len(set(models)))
@@ -76,7 +58,7 @@ class List(Folder):
         self.assertIn("--machines: expected no model beside it, found gemm", done.stderr)
 
 
-class ShippedParameters(Folder):
+class ShippedParameters(InAFolder):
     """Parameters that come with the program, without a file."""
 
     def predict(self, *arguments):
@@ -117,7 +99,7 @@ class ShippedParameters(Folder):
         self.assertIn("parameters of model memory, expected of gemm", done.stderr)
 
 
-class Suggest(Folder):
+class Suggest(InAFolder):
     """measure --suggest, which needs no GPU and no other program."""
 
     def suggest(self, *arguments):
@@ -152,7 +134,7 @@ class Suggest(Folder):
             self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
 
 
-class Predict(Folder):
+class Predict(InAFolder):
     def predict(self, *arguments):
         done = run("predict", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -233,7 +215,7 @@ class Predict(Folder):
         self.assertIn("No space left", done.stderr)
 
 
-class WrongInput(Folder):
+class WrongInput(InAFolder):
     def complaint(self, text, *arguments):
         file = self.write("t.csv", text)
         done = run("predict", "--model", "embedding_backward_sgd", file, *arguments)
@@ -296,7 +278,7 @@ class WrongInput(Folder):
         self.assertIn("no complete row of a kernel ampere*", done.stderr)
 
 
-class Evaluate(Folder):
+class Evaluate(InAFolder):
     def test_perfect_predictions_have_no_error(self):
         done = run("evaluate", "--model", "embedding_forward", FORWARD, "--group", "hw",
                    "--format", "json")
@@ -341,7 +323,7 @@ class Evaluate(Folder):
         self.assertIn("line 1: no column us", done.stderr)
 
 
-class Convert(Folder):
+class Convert(InAFolder):
     LOGS = GOLDEN.parent / "collective/param_format"
     LOG = LOGS / "all_reduce_4.txt"
 
@@ -367,7 +349,7 @@ class Convert(Folder):
             self.assertIn(complaint, done.stderr)
 
 
-class Runs(Folder):
+class Runs(InAFolder):
     """Profiles in the place of tables."""
     SMALL = GOLDEN.parents[1] / "gen3/small_h200.prof.json"
 
@@ -404,7 +386,7 @@ class Runs(Folder):
                          ["measured", "published", "ours", "90"][:3])
 
 
-class Iteration(Folder):
+class Iteration(InAFolder):
     def test_gives_what_the_original_gives(self):
         file = GOLDEN / "trace_overheads.json"
         done = run("iteration", "--edition", "published", file)
@@ -443,7 +425,7 @@ class Iteration(Folder):
             self.assertIn("t.json: " + complaint, done.stderr)
 
 
-class WhatIf(Folder):
+class WhatIf(InAFolder):
     # Stream 0: a 10, c 10; stream 1: b 30; d 5 behind both.
     TASKS = {"schema": "inline_prof_iteration/1", "tasks": [
         {"name": "a", "time_us": 10}, {"name": "b", "time_us": 30, "predicted_us": 22},
@@ -518,7 +500,7 @@ class WhatIf(Folder):
             self.assertIn(complaint, done.stderr)
 
 
-class Options(Folder):
+class Options(InAFolder):
     def test_a_wrong_command_line_ends_with_2(self):
         model = ["--model", "embedding_forward"]
         for arguments in [[], ["predict"], ["predict", FORWARD], ["guess"],
