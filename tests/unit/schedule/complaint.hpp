@@ -2,8 +2,6 @@
 
 #include "schedule/error.hpp"
 
-#include <gtest/gtest.h>
-
 #include <string>
 
 namespace inline_prof::schedule {
@@ -21,15 +19,8 @@ std::string complaint_of(Work&& work) {
 
 // A row of a table of bad inputs.
 struct BadInput {
-  const char* name;
   std::string text;
   const char* complaint;
-
-  friend void PrintTo(const BadInput& row, std::ostream* out) { *out << in_quotes(row.text); }
 };
-
-inline std::string name_of(const testing::TestParamInfo<BadInput>& row) {
-  return row.param.name;
-}
 
 }  // namespace inline_prof::schedule

@@ -97,115 +97,97 @@ TEST(ScheduleJson, HasRoomForManyLayers) {
   EXPECT_EQ(spec_of(write_schedule_json(spec)), spec);
 }
 
-class ParseScheduleJsonRefuses : public testing::TestWithParam<BadInput> {};
-
-TEST_P(ParseScheduleJsonRefuses, AndSaysWhere) {
-  EXPECT_EQ(complaint_of([] { return spec_of(GetParam().text); }), GetParam().complaint);
+void expect_complaints(std::initializer_list<BadInput> rows) {
+  for (const BadInput& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_EQ(complaint_of([&] { return spec_of(row.text); }), row.complaint);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Syntax, ParseScheduleJsonRefuses,
-    testing::Values(
-        BadInput{
-            "Truncated", "{\"layers\": {",
-            "s.json: line 1, column 13: the end of the text, expected the rest of a JSON value"},
-        BadInput{
-            "TruncatedString", "{\"lay",
-            "s.json: line 1, column 6: the end of the text, expected the rest of a JSON value"},
-        BadInput{"MissingComma", "{\"warmup\": 1\n \"repeat\": 2}",
-                 "s.json: line 2, column 2: \"\\\"repeat\\\"\", expected valid JSON"},
-        BadInput{"TrailingComma", "{\"warmup\": 1,}",
-                 "s.json: line 1, column 14: \"}\", expected valid JSON"},
-        BadInput{"TextAfterTheEnd", "{} x", "s.json: line 1, column 4: \"x\", expected valid JSON"},
-        BadInput{"NotUtf8", "{\"a\xFF\": 1}",
-                 "s.json: line 1, column 2: \"\\\"a\xFF\", expected valid JSON"},
-        BadInput{"ZeroByte", "{}\n\0"s, R"(s.json: line 2, column 1: "\x00", expected valid JSON)"},
-        BadInput{"NumberTooLarge", "{\"warmup\": 1e999}",
-                 "s.json: line 1, column 12: a number too large, expected one that fits"},
-        BadInput{"KeyTwice", "{\"layers\": {\"a\": {},\n  \"b\": {}, \"a\": {}}}",
-                 "s.json: line 2, column 12: the key \"a\" again after line 1, column 13, expected "
-                 "it once"},
-        BadInput{
-            "TooDeep", std::string(40, '['),
-            "s.json: line 1, column 33: values nested more than 32 deep, expected a schedule"}),
-    name_of);
+TEST(ParseScheduleJsonRefuses, Syntax) {
+  expect_complaints(
+      {{"{\"layers\": {",
+        "s.json: line 1, column 13: the end of the text, expected the rest of a JSON value"},
+       {"{\"lay",
+        "s.json: line 1, column 6: the end of the text, expected the rest of a JSON value"},
+       {"{\"warmup\": 1\n \"repeat\": 2}",
+        "s.json: line 2, column 2: \"\\\"repeat\\\"\", expected valid JSON"},
+       {"{\"warmup\": 1,}", "s.json: line 1, column 14: \"}\", expected valid JSON"},
+       {"{} x", "s.json: line 1, column 4: \"x\", expected valid JSON"},
+       {"{\"a\xFF\": 1}", "s.json: line 1, column 2: \"\\\"a\xFF\", expected valid JSON"},
+       {"{}\n\0"s, R"(s.json: line 2, column 1: "\x00", expected valid JSON)"},
+       {"{\"warmup\": 1e999}",
+        "s.json: line 1, column 12: a number too large, expected one that fits"},
+       {"{\"layers\": {\"a\": {},\n  \"b\": {}, \"a\": {}}}",
+        "s.json: line 2, column 12: the key \"a\" again after line 1, column 13, expected "
+        "it once"},
+       {std::string(40, '['),
+        "s.json: line 1, column 33: values nested more than 32 deep, expected a schedule"}});
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, ParseScheduleJsonRefuses,
-    testing::Values(
-        BadInput{"NotAnObject", "[]",
-                 "s.json: line 1, column 1: the schedule is an array, expected an object"},
-        BadInput{"WarmupAsText", "// a comment with , : {\n{\"warmup\": \"10\"}",
-                 "s.json: line 2, column 12: \"warmup\" is \"10\", expected an integer from 0 to "
-                 "1000000000"},
-        BadInput{"NegativeWarmup", "{\"warmup\": -9223372036854775808}",
-                 "s.json: line 1, column 12: \"warmup\" is -9223372036854775808, expected an "
-                 "integer from 0 to 1000000000"},
-        BadInput{"RealRepeat", "{\"repeat\": 1.5}",
-                 "s.json: line 1, column 12: \"repeat\" is 1.5, expected an integer from 1 to "
-                 "1000000"},
-        BadInput{
-            "NoRepeat", "{\"repeat\": 0}",
-            "s.json: line 1, column 12: \"repeat\" is 0, expected an integer from 1 to 1000000"},
-        BadInput{
-            "Mode", "{\"mode\": \"fine\"}",
-            "s.json: line 1, column 10: \"mode\" is \"fine\", expected fine_grained, one_shot, "
-            "data or unit_test"},
-        BadInput{"Policy", "{\"policy\": null}",
-                 "s.json: line 1, column 12: \"policy\" is null, expected a string"},
-        BadInput{"Seed", "{\"seed\": -1}",
-                 "s.json: line 1, column 10: \"seed\" is -1, expected an integer from 0 to "
-                 "18446744073709551615"},
-        BadInput{
-            "BudgetAboveOne", "{\"budget\": \"1.5\"}",
-            "s.json: line 1, column 12: \"budget\" is \"1.5\", expected a text like \"0.1%\" or "
-            "\"0.001\", above 0% and up to 100%"},
-        BadInput{
-            "BudgetTooLarge", "{\"budget\": \"101%\"}",
-            "s.json: line 1, column 12: \"budget\" is \"101%\", expected a text like \"0.1%\" or "
-            "\"0.001\", above 0% and up to 100%"},
-        BadInput{
-            "BudgetNotANumber", "{\"budget\": \"nan%\"}",
-            "s.json: line 1, column 12: \"budget\" is \"nan%\", expected a text like \"0.1%\" or "
-            "\"0.001\", above 0% and up to 100%"},
-        BadInput{
-            "TargetCi", "{\"target_ci\": 1}",
-            "s.json: line 1, column 15: \"target_ci\" is 1, expected a number between 0 and 1"},
-        BadInput{"Layers", "{\"layers\": [ ]}",
-                 "s.json: line 1, column 12: \"layers\" is an array, expected an object"},
-        BadInput{
-            "NoEvent", "{\"layers\": {\"a\": {\"forward_events\": []}}}",
-            "s.json: line 1, column 12: \"layers\" names no event, expected at least one, or no "
-            "\"layers\" at all to measure everything met"},
-        BadInput{"Layer", "{\"layers\": {\"a\": []}}",
-                 "s.json: line 1, column 18: the layer \"a\" is an array, expected an object"},
-        BadInput{
-            "EventList", "{\"layers\": {\"a\": {\"forward_events\": \"e\"}}}",
-            "s.json: line 1, column 37: \"forward_events\" is \"e\", expected an array of event "
-            "names"},
-        BadInput{"Event", "{\"layers\": {\"a\": {\"forward_events\": [\"e\", 7]}}}",
-                 "s.json: line 1, column 43: an event of \"forward_events\" is 7, expected a name"},
-        BadInput{"Occurrence", "{\"layers\": {\"a\": {\"backward_occurrence\": true}}}",
-                 "s.json: line 1, column 42: \"backward_occurrence\" is true, expected an integer "
-                 "from 0 to 2147483647"},
-        BadInput{"EventTwice", "{\"layers\": {\"a\": {\"forward_events\": [\"e\", \"e\"]}}}",
-                 "s.json: line 1, column 18: \"e\" occurrence 0 in layer \"a\" again, expected it "
-                 "once"},
-        BadInput{"EventWithoutName", "{\"layers\": {\"a\": {\"events\": [{\"occurrence\": 1}]}}}",
-                 "s.json: line 1, column 30: an event of \"events\" has no name, expected "
-                 "\"event\": NAME"},
-        BadInput{"Patterns", "{\"patterns\": {}}",
-                 "s.json: line 1, column 14: \"patterns\" is an object, expected an array"},
-        BadInput{
-            "EmptyPattern", "{\"patterns\": [{\"op\": \"gemm\"}]}",
-            "s.json: line 1, column 15: a pattern without \"match\" and \"kernel\", expected at "
-            "least one"},
-        BadInput{
-            "EmptyGlob", "{\"patterns\": [{\"match\": \"\"}]}",
-            "s.json: line 1, column 25: \"match\" is \"\", expected a glob such as \"*gemm*\""},
-        BadInput{"Enabled", "{\"patterns\": [{\"match\": \"a\", \"enabled\": 0}]}",
-                 "s.json: line 1, column 41: \"enabled\" is 0, expected true or false"}),
-    name_of);
+TEST(ParseScheduleJsonRefuses, Values) {
+  expect_complaints(
+      {{"[]", "s.json: line 1, column 1: the schedule is an array, expected an object"},
+       {"// a comment with , : {\n{\"warmup\": \"10\"}",
+        "s.json: line 2, column 12: \"warmup\" is \"10\", expected an integer from 0 to "
+        "1000000000"},
+       {"{\"warmup\": -9223372036854775808}",
+        "s.json: line 1, column 12: \"warmup\" is -9223372036854775808, expected an "
+        "integer from 0 to 1000000000"},
+       {"{\"repeat\": 1.5}",
+        "s.json: line 1, column 12: \"repeat\" is 1.5, expected an integer from 1 to "
+        "1000000"},
+       {"{\"repeat\": 0}",
+        "s.json: line 1, column 12: \"repeat\" is 0, expected an integer from 1 to 1000000"},
+       {"{\"mode\": \"fine\"}",
+        "s.json: line 1, column 10: \"mode\" is \"fine\", expected fine_grained, one_shot, "
+        "data or unit_test"},
+       {"{\"policy\": null}", "s.json: line 1, column 12: \"policy\" is null, expected a string"},
+       {"{\"seed\": -1}",
+        "s.json: line 1, column 10: \"seed\" is -1, expected an integer from 0 to "
+        "18446744073709551615"},
+       {"{\"budget\": \"1.5\"}",
+        "s.json: line 1, column 12: \"budget\" is \"1.5\", expected a text like \"0.1%\" or "
+        "\"0.001\", above 0% and up to 100%"},
+       {"{\"budget\": \"101%\"}",
+        "s.json: line 1, column 12: \"budget\" is \"101%\", expected a text like \"0.1%\" or "
+        "\"0.001\", above 0% and up to 100%"},
+       {"{\"budget\": \"nan%\"}",
+        "s.json: line 1, column 12: \"budget\" is \"nan%\", expected a text like \"0.1%\" or "
+        "\"0.001\", above 0% and up to 100%"},
+       {"{\"target_ci\": 1}",
+        "s.json: line 1, column 15: \"target_ci\" is 1, expected a number between 0 and 1"},
+       {"{\"layers\": [ ]}",
+        "s.json: line 1, column 12: \"layers\" is an array, expected an object"},
+       {"{\"layers\": {\"a\": {\"forward_events\": []}}}",
+        "s.json: line 1, column 12: \"layers\" names no event, expected at least one, or no "
+        "\"layers\" at all to measure everything met"},
+       {"{\"layers\": {\"a\": []}}",
+        "s.json: line 1, column 18: the layer \"a\" is an array, expected an object"},
+       {"{\"layers\": {\"a\": {\"forward_events\": \"e\"}}}",
+        "s.json: line 1, column 37: \"forward_events\" is \"e\", expected an array of event "
+        "names"},
+       {"{\"layers\": {\"a\": {\"forward_events\": [\"e\", 7]}}}",
+        "s.json: line 1, column 43: an event of \"forward_events\" is 7, expected a name"},
+       {"{\"layers\": {\"a\": {\"backward_occurrence\": true}}}",
+        "s.json: line 1, column 42: \"backward_occurrence\" is true, expected an integer "
+        "from 0 to 2147483647"},
+       {"{\"layers\": {\"a\": {\"forward_events\": [\"e\", \"e\"]}}}",
+        "s.json: line 1, column 18: \"e\" occurrence 0 in layer \"a\" again, expected it "
+        "once"},
+       {"{\"layers\": {\"a\": {\"events\": [{\"occurrence\": 1}]}}}",
+        "s.json: line 1, column 30: an event of \"events\" has no name, expected "
+        "\"event\": NAME"},
+       {"{\"patterns\": {}}",
+        "s.json: line 1, column 14: \"patterns\" is an object, expected an array"},
+       {"{\"patterns\": [{\"op\": \"gemm\"}]}",
+        "s.json: line 1, column 15: a pattern without \"match\" and \"kernel\", expected at "
+        "least one"},
+       {"{\"patterns\": [{\"match\": \"\"}]}",
+        "s.json: line 1, column 25: \"match\" is \"\", expected a glob such as \"*gemm*\""},
+       {"{\"patterns\": [{\"match\": \"a\", \"enabled\": 0}]}",
+        "s.json: line 1, column 41: \"enabled\" is 0, expected true or false"}});
+}
 
 TEST(ScheduleJson, WithManySlipsNamesTheFirstOnes) {
   std::string text = "{\"warmup\": 3";

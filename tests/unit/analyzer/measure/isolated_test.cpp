@@ -1,6 +1,7 @@
 // A run beside the same operations alone: the table, the causes, the reports.
 #include "read/isolated.hpp"
 
+#include "complaint.hpp"
 #include "export/formats.hpp"
 #include "join/analysis.hpp"
 #include "join/predict/isolate.hpp"
@@ -35,12 +36,7 @@ read::IsolatedTimes table_of(const std::string& rows) {
 }
 
 std::string complaint_about(const std::string& rows) {
-  try {
-    static_cast<void>(table_of(rows));
-  } catch (const read::InputError& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::complaint([&] { return table_of(rows); });
 }
 
 TEST(IsolatedTable, RefusesWhatItCannotBe) {

@@ -1,5 +1,6 @@
 #include "read/file_text.hpp"
 
+#include "complaint.hpp"
 #include "read/input_error.hpp"
 
 #include <gmock/gmock.h>
@@ -33,12 +34,7 @@ class ReadText : public testing::Test {
 };
 
 std::string complaint_about(const fs::path& file, std::size_t limit = kMaxFileBytes) {
-  try {
-    static_cast<void>(read_text(file, limit));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::complaint([&] { return read_text(file, limit); });
 }
 
 TEST_F(ReadText, GivesTheWholeFileWithRoomBehindIt) {

@@ -1,4 +1,5 @@
 // Files of the original profiler, which had no schema.
+#include "complaint.hpp"
 #include "read/read_profile.hpp"
 
 #include <gmock/gmock.h>
@@ -35,12 +36,7 @@ constexpr const char* kOneShot =
     R"("iter_start_to_event_start_times_ms":[0.5,0.5]}]})";
 
 std::string complaint_about_text(const std::string& text) {
-  try {
-    static_cast<void>(read_profile(text, "p.json"));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::complaint([&] { return read_profile(text, "p.json"); });
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {

@@ -17,40 +17,35 @@ using test::complaint;
 using test::golden_path;
 
 struct Layout {
-  const char* name;
   const char* log;
   const char* expected;
 };
 
-class OriginalParamRows : public testing::TestWithParam<Layout> {};
-
-TEST_P(OriginalParamRows, AreThoseOfTheOriginal) {
-  const std::string log = golden_path(std::string("collective/param_format/") + GetParam().log);
-  const Table golden =
-      read_table(golden_path(std::string("collective/param_format/") + GetParam().expected));
-  const auto rows = original_param_rows(read_text(log), log);
-  ASSERT_EQ(rows.size(), golden.row_count());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto expect = [&](double value, const char* column) {
-      const double expected = golden.number(i, golden.require(column));
-      EXPECT_NEAR(value, expected, 1e-12 * std::abs(expected)) << "row " << i << ", " << column;
-    };
-    expect(rows[i].bytes, "size");
-    expect(rows[i].latency_us, "latency");
-    expect(rows[i].algorithm_gb_per_s, "alg_bw");
-    expect(rows[i].bus_gb_per_s, "bus_bw");
-    const auto column = golden.find("btd");
-    EXPECT_EQ(rows[i].exchange, column ? golden.cell(i, *column) : "");
+TEST(OriginalParamRows, AreThoseOfTheOriginal) {
+  const Layout layouts[] = {{"all_reduce_4.txt", "expected_all_reduce_4.csv"},
+                            {"all_to_allv_4.txt", "expected_all_to_allv_4.csv"},
+                            {"general_all_to_allv_4.txt", "expected_general_all_to_allv_4.csv"}};
+  for (const Layout& layout : layouts) {
+    SCOPED_TRACE(layout.log);
+    const std::string log = golden_path(std::string("collective/param_format/") + layout.log);
+    const Table golden =
+        read_table(golden_path(std::string("collective/param_format/") + layout.expected));
+    const auto rows = original_param_rows(read_text(log), log);
+    ASSERT_EQ(rows.size(), golden.row_count());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto expect = [&](double value, const char* column) {
+        const double expected = golden.number(i, golden.require(column));
+        EXPECT_NEAR(value, expected, 1e-12 * std::abs(expected)) << "row " << i << ", " << column;
+      };
+      expect(rows[i].bytes, "size");
+      expect(rows[i].latency_us, "latency");
+      expect(rows[i].algorithm_gb_per_s, "alg_bw");
+      expect(rows[i].bus_gb_per_s, "bus_bw");
+      const auto column = golden.find("btd");
+      EXPECT_EQ(rows[i].exchange, column ? golden.cell(i, *column) : "");
+    }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, OriginalParamRows,
-    testing::Values(Layout{"AllReduce", "all_reduce_4.txt", "expected_all_reduce_4.csv"},
-                    Layout{"AllToAllv", "all_to_allv_4.txt", "expected_all_to_allv_4.csv"},
-                    Layout{"UnevenAllToAllv", "general_all_to_allv_4.txt",
-                           "expected_general_all_to_allv_4.csv"}),
-    [](const auto& row) { return row.param.name; });
 
 ParamLog newest_layout() {
   const std::string log = golden_path("collective/param_format/all_reduce_8_newest_layout.txt");
@@ -101,34 +96,25 @@ TEST(ParamLog, ReadsQuantisedRuns) {
 constexpr const char* kHeader = "COMMS-RES size (B) nElements Latency(us):p50 AlgBW(GB/s)\n";
 
 struct BadParamLog {
-  const char* name;
   std::string text;
   const char* complaint;
-
-  friend void PrintTo(const BadParamLog& row, std::ostream* out) { *out << row.text; }
 };
 
-class ParamLogRefuses : public testing::TestWithParam<BadParamLog> {};
-
-TEST_P(ParamLogRefuses, AndSaysWhere) {
-  EXPECT_EQ(complaint([] { return parse_param_log(GetParam().text, "p.txt"); }),
-            GetParam().complaint);
+TEST(ParamLogRefuses, AndSaysWhere) {
+  const BadParamLog rows[] = {
+      {"hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
+      {"COMMS-RES 4 1 86.7 0.1\n", "p.txt: line 1: a row before the line that names the columns"},
+      {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
+       "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
+      {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
+       "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
+      {"COMMS-RES size (B) nElements\n",
+       "p.txt: line 1: expected columns for a size and a median time (p50)"}};
+  for (const BadParamLog& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_EQ(complaint([&] { return parse_param_log(row.text, "p.txt"); }), row.complaint);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, ParamLogRefuses,
-    testing::Values(
-        BadParamLog{"NoLog", "hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
-        BadParamLog{"RowBeforeHeader", "COMMS-RES 4 1 86.7 0.1\n",
-                    "p.txt: line 1: a row before the line that names the columns"},
-        BadParamLog{"CutRow", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
-                    "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
-        BadParamLog{
-            "NoNumber", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
-            "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
-        BadParamLog{"NoTime", "COMMS-RES size (B) nElements\n",
-                    "p.txt: line 1: expected columns for a size and a median time (p50)"}),
-    [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace inline_prof::read

@@ -182,66 +182,55 @@ TEST_F(ReadConfig, MeasuresNothingWhereItIsDisabled) {
   EXPECT_NE(read_config(), std::nullopt);
 }
 
-struct BadValues {
-  const char* variable;
-  const char* allowed;
-  std::vector<const char*> values;
-
-  friend void PrintTo(const BadValues& row, std::ostream* out) { *out << row.variable; }
-};
-
-class ReadConfigRefuses : public ReadConfig, public testing::WithParamInterface<BadValues> {};
-
-TEST_P(ReadConfigRefuses, AndNamesVariableValueAndWhatIsAllowed) {
-  const std::string variable = GetParam().variable;
-  for (const char* value : GetParam().values) {
-    test::Environment environment;
-    environment.set(variable.c_str(), value);
-    EXPECT_EQ(complaint(), variable + "=" + value + ": expected " + GetParam().allowed);
+TEST_F(ReadConfig, RefusesBadValuesAndNamesVariableValueAndWhatIsAllowed) {
+  const struct {
+    std::string variable;
+    const char* allowed;
+    std::vector<const char*> values;
+  } rows[] = {
+      {"INLINE_PROF_DISABLE", "0, 1", {"yes"}},
+      {"INLINE_PROF_RANKS", "all, or ranks such as 0,2,8-15", {"0,x", "8-2", "0,,1", "-1", "0,3-"}},
+      {"INLINE_PROF_WARMUP",
+       "0 to 1000000000",
+       {"10s", "-1", "1000000001", " 10", "99999999999999999999"}},
+      {"INLINE_PROF_REPEAT", "1 to 1000000", {"0"}},
+      {"INLINE_PROF_ITERATION",
+       "auto, macro, optimizer, nvtx:GLOB, kernel:GLOB or period:N (1 to 65536)",
+       {"nvtx", "macro:x", "kernel:", "period:", "period:0", "period:65537", "period:9x"}},
+      {"INLINE_PROF_POLICY", "in_order, interleaved, adaptive", {"In_Order"}},
+      {"INLINE_PROF_SEED", "0 to 18446744073709551615", {"18446744073709551616"}},
+      {"INLINE_PROF_MODE", "fine_grained, one_shot, data, unit_test", {"once"}},
+      {"INLINE_PROF_BACKEND", "driver, cupti", {"nsight"}},
+      {"INLINE_PROF_EXIT_WHEN_DONE", "0, 1", {"2"}},
+      {"INLINE_PROF_PROGRESS", "0, 1", {"yes"}},
+      {"INLINE_PROF_TORCH", "0, 1", {"on"}},
+      {"INLINE_PROF_OVERHEAD", "0 to 1000000", {"-1"}},
+      {"INLINE_PROF_CHECKPOINT", "1 to 86400", {"0"}},
+      {"INLINE_PROF_LOG", "quiet, error, warning, info", {"debug"}},
+      {"PROFILING_WARMUP_ITERS", "0 to 1000000000", {"ten"}},
+      {"PROFILING_REPEAT_TIMES_PER_EVENT", "1 to 1000000", {"0"}},
+      {"PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", "0 to 1000000", {"-1"}},
+      {"PROFILING_DATA_COLLECTION_ITERS", "0 to 1000000", {"1.5"}},
+      {"PROFILING_MODE", "0, 1, 2", {"3"}},
+      {"INLINE_PROF_BUDGET", "above 0% to 100%, or above 0 to 1", {"0", "2"}},
+      {"INLINE_PROF_WATCH", "0% to 10%, or 0 to 0.1", {"11%", "0.2", "-1%", "yes"}},
+      {"INLINE_PROF_FALSE_ALARMS", "above 0 to 1000000", {"0", "2000000"}},
+      {"INLINE_PROF_CONTROL",
+       "an absolute path; %h %p %r %q{VAR} are replaced",
+       {"here", "~/control"}},
+      {"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
+      {"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
+      {"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
+      {"PROFILING_RECORD_EVERY_N", "1 to 1000000", {"0"}},
+  };
+  for (const auto& row : rows) {
+    for (const char* value : row.values) {
+      test::Environment environment;
+      environment.set(row.variable, value);
+      EXPECT_EQ(complaint(), row.variable + "=" + value + ": expected " + row.allowed);
+    }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, ReadConfigRefuses,
-    testing::Values(
-        BadValues{"INLINE_PROF_DISABLE", "0, 1", {"yes"}},
-        BadValues{"INLINE_PROF_RANKS",
-                  "all, or ranks such as 0,2,8-15",
-                  {"0,x", "8-2", "0,,1", "-1", "0,3-"}},
-        BadValues{"INLINE_PROF_WARMUP",
-                  "0 to 1000000000",
-                  {"10s", "-1", "1000000001", " 10", "99999999999999999999"}},
-        BadValues{"INLINE_PROF_REPEAT", "1 to 1000000", {"0"}},
-        BadValues{
-            "INLINE_PROF_ITERATION",
-            "auto, macro, optimizer, nvtx:GLOB, kernel:GLOB or period:N (1 to 65536)",
-            {"nvtx", "macro:x", "kernel:", "period:", "period:0", "period:65537", "period:9x"}},
-        BadValues{"INLINE_PROF_POLICY", "in_order, interleaved, adaptive", {"In_Order"}},
-        BadValues{"INLINE_PROF_SEED", "0 to 18446744073709551615", {"18446744073709551616"}},
-        BadValues{"INLINE_PROF_MODE", "fine_grained, one_shot, data, unit_test", {"once"}},
-        BadValues{"INLINE_PROF_BACKEND", "driver, cupti", {"nsight"}},
-        BadValues{"INLINE_PROF_EXIT_WHEN_DONE", "0, 1", {"2"}},
-        BadValues{"INLINE_PROF_PROGRESS", "0, 1", {"yes"}},
-        BadValues{"INLINE_PROF_TORCH", "0, 1", {"on"}},
-        BadValues{"INLINE_PROF_OVERHEAD", "0 to 1000000", {"-1"}},
-        BadValues{"INLINE_PROF_CHECKPOINT", "1 to 86400", {"0"}},
-        BadValues{"INLINE_PROF_LOG", "quiet, error, warning, info", {"debug"}},
-        BadValues{"PROFILING_WARMUP_ITERS", "0 to 1000000000", {"ten"}},
-        BadValues{"PROFILING_REPEAT_TIMES_PER_EVENT", "1 to 1000000", {"0"}},
-        BadValues{"PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", "0 to 1000000", {"-1"}},
-        BadValues{"PROFILING_DATA_COLLECTION_ITERS", "0 to 1000000", {"1.5"}},
-        BadValues{"PROFILING_MODE", "0, 1, 2", {"3"}},
-        BadValues{"INLINE_PROF_BUDGET", "above 0% to 100%, or above 0 to 1", {"0", "2"}},
-        BadValues{"INLINE_PROF_WATCH", "0% to 10%, or 0 to 0.1", {"11%", "0.2", "-1%", "yes"}},
-        BadValues{"INLINE_PROF_FALSE_ALARMS", "above 0 to 1000000", {"0", "2000000"}},
-        BadValues{"INLINE_PROF_CONTROL",
-                  "an absolute path; %h %p %r %q{VAR} are replaced",
-                  {"here", "~/control"}},
-        BadValues{"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
-        BadValues{"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
-        BadValues{"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
-        BadValues{"PROFILING_RECORD_EVERY_N", "1 to 1000000", {"0"}}),
-    [](const auto& row) { return std::string(row.param.variable); });
 
 // Each variable that has a range of its own stands in the table of bad values above.
 TEST_F(ReadConfig, ChecksEveryVariableThatIsNotFreeText) {
@@ -269,34 +258,21 @@ TEST_F(ReadConfig, RefusesABadValueOfTheOriginalsNameEvenWhereOursIsSet) {
   EXPECT_EQ(complaint(), "PROFILING_WARMUP_ITERS=x: expected 0 to 1000000000");
 }
 
-struct RankList {
-  const char* name;
-  const char* ranks;
-  const char* rank;  // null: none is known
-  bool wanted;
-
-  friend void PrintTo(const RankList& row, std::ostream* out) { *out << row.ranks; }
-};
-
-class ReadConfigChooses : public ReadConfig, public testing::WithParamInterface<RankList> {};
-
-TEST_P(ReadConfigChooses, TheRanksThatMeasure) {
-  set("INLINE_PROF_RANKS", GetParam().ranks);
-  if (GetParam().rank != nullptr) set("RANK", GetParam().rank);
-  EXPECT_EQ(read_config().has_value(), GetParam().wanted);
+TEST_F(ReadConfig, ChoosesTheRanksThatMeasure) {
+  const struct {
+    const char* ranks;
+    const char* rank;  // null: none is known, which counts as 0
+    bool wanted;
+  } rows[] = {{"all", "7", true},  {"0,7", "7", true},     {"0,7", "6", false},
+              {"8-15", "8", true}, {"0,8-15", "15", true}, {"8-15", "16", false},
+              {"3-3", "3", true},  {"0", nullptr, true},   {"1", nullptr, false}};
+  for (const auto& row : rows) {
+    test::Environment environment;
+    environment.set("INLINE_PROF_RANKS", row.ranks);
+    if (row.rank != nullptr) environment.set("RANK", row.rank);
+    EXPECT_EQ(read_config().has_value(), row.wanted) << row.ranks;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(All, ReadConfigChooses,
-                         testing::Values(RankList{"All", "all", "7", true},
-                                         RankList{"Named", "0,7", "7", true},
-                                         RankList{"NotNamed", "0,7", "6", false},
-                                         RankList{"FirstOfARange", "8-15", "8", true},
-                                         RankList{"LastOfARange", "0,8-15", "15", true},
-                                         RankList{"BesideARange", "8-15", "16", false},
-                                         RankList{"RangeOfOne", "3-3", "3", true},
-                                         RankList{"UnknownCountsAsZero", "0", nullptr, true},
-                                         RankList{"UnknownIsNotOne", "1", nullptr, false}),
-                         [](const auto& row) { return row.param.name; });
 
 TEST_F(ReadConfig, TakesRankAndSizesFromTheFirstLauncherThatSetOne) {
   set("SLURM_PROCID", "5");

@@ -60,39 +60,32 @@ TEST(MeasuredCurves, AreMadeOfCollectiveRanksAndType) {
 }
 
 struct BadTable {
-  const char* name;
   const char* text;
   const char* complaint;
-
-  friend void PrintTo(const BadTable& row, std::ostream* out) { *out << row.text; }
 };
 
-class MeasuredCurvesRefuse : public testing::TestWithParam<BadTable> {};
-
-TEST_P(MeasuredCurvesRefuse, AndSayWhere) {
-  const read::Table table(GetParam().text, "t.csv");
-  EXPECT_EQ(complaint([&] { return measured_curves(table); }), GetParam().complaint);
+TEST(MeasuredCurvesRefuse, AndSayWhere) {
+  const BadTable rows[] = {
+      {"op,num_gpus,time_us\nall_reduce,8,1\n",
+       "t.csv: line 1: missing column size_bytes or bytes"},
+      {"op,num_gpus,bytes\nall_reduce,8,1\n",
+       "t.csv: line 1: missing column latency_us or time_us"},
+      {"op,num_gpus,bytes,time_us\nall_reduce,8,2,1\nall_reduce,8,1,1\n",
+       "t.csv: line 3, column bytes: expected sizes of curve all_reduce_8 in ascending "
+       "order, found 1 after 2"},
+      {"op,num_gpus,bytes,time_us\nall_reduce,8,2,0\n",
+       "t.csv: line 2, column time_us: expected a number > 0, found 0"},
+      {"op,num_gpus,bytes,time_us\nbroadcast,8,2,1\n",
+       "t.csv: line 2, column op: no bus factor for broadcast"},
+      {"curve,op,num_gpus,bytes,time_us\na,all_reduce,8,2,1\na,all_reduce,4,4,1\n",
+       "t.csv: line 3: curve a was all_reduce on 8 GPUs before, here it is all_reduce on "
+       "4"}};
+  for (const BadTable& row : rows) {
+    SCOPED_TRACE(row.text);
+    const read::Table table(row.text, "t.csv");
+    EXPECT_EQ(complaint([&] { return measured_curves(table); }), row.complaint);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, MeasuredCurvesRefuse,
-    testing::Values(
-        BadTable{"NoSize", "op,num_gpus,time_us\nall_reduce,8,1\n",
-                 "t.csv: line 1: missing column size_bytes or bytes"},
-        BadTable{"NoTime", "op,num_gpus,bytes\nall_reduce,8,1\n",
-                 "t.csv: line 1: missing column latency_us or time_us"},
-        BadTable{"Descending", "op,num_gpus,bytes,time_us\nall_reduce,8,2,1\nall_reduce,8,1,1\n",
-                 "t.csv: line 3, column bytes: expected sizes of curve all_reduce_8 in ascending "
-                 "order, found 1 after 2"},
-        BadTable{"ZeroTime", "op,num_gpus,bytes,time_us\nall_reduce,8,2,0\n",
-                 "t.csv: line 2, column time_us: expected a number > 0, found 0"},
-        BadTable{"NoFactor", "op,num_gpus,bytes,time_us\nbroadcast,8,2,1\n",
-                 "t.csv: line 2, column op: no bus factor for broadcast"},
-        BadTable{"TwoInOne",
-                 "curve,op,num_gpus,bytes,time_us\na,all_reduce,8,2,1\na,all_reduce,4,4,1\n",
-                 "t.csv: line 3: curve a was all_reduce on 8 GPUs before, here it is all_reduce on "
-                 "4"}),
-    [](const auto& row) { return row.param.name; });
 
 TEST(FitCollectiveCurves, SaysWhichCurveIsTooShort) {
   FitRequest request;

@@ -50,35 +50,27 @@ TEST(CollectiveModel, TakesAnUnevenExchangeForASize) {
 }
 
 struct NoCurve {
-  const char* name;
   const char* table;
   const char* error;
   const char* reason;
-
-  friend void PrintTo(const NoCurve& row, std::ostream* out) { *out << row.table; }
 };
 
-class CollectiveModelHasNoAnswer : public testing::TestWithParam<NoCurve> {};
-
-TEST_P(CollectiveModelHasNoAnswer, AndSaysWhy) {
-  const RowPrediction prediction = predict_row(GetParam().table);
-  EXPECT_FALSE(prediction.time_us);
-  EXPECT_EQ(prediction.error, GetParam().error);
-  EXPECT_EQ(prediction.reason, GetParam().reason);
+TEST(CollectiveModelHasNoAnswer, AndSaysWhy) {
+  const NoCurve rows[] = {
+      {"curve,size_bytes\nh100,100\n", "KeyError", "no curve h100"},
+      {"op,num_gpus,bytes\nall_reduce,16,100\n", "KeyError", "no curve for all_reduce on 16 GPUs"},
+      {"op,bytes\nall_reduce,100\n", "", "neither curve, nor collective (or op) and num_gpus"},
+      {"op,num_gpus\nall_reduce,8\n", "", "neither size_bytes, bytes nor btd"},
+      {"op,num_gpus,btd\nall_to_allv,4,7\n", "",
+       "btd: expected BATCH,TABLES-TABLES-...,DIM, found \"7\""}};
+  for (const NoCurve& row : rows) {
+    SCOPED_TRACE(row.table);
+    const RowPrediction prediction = predict_row(row.table);
+    EXPECT_FALSE(prediction.time_us);
+    EXPECT_EQ(prediction.error, row.error);
+    EXPECT_EQ(prediction.reason, row.reason);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, CollectiveModelHasNoAnswer,
-    testing::Values(
-        NoCurve{"UnknownCurve", "curve,size_bytes\nh100,100\n", "KeyError", "no curve h100"},
-        NoCurve{"OtherRanks", "op,num_gpus,bytes\nall_reduce,16,100\n", "KeyError",
-                "no curve for all_reduce on 16 GPUs"},
-        NoCurve{"NoRanks", "op,bytes\nall_reduce,100\n", "",
-                "neither curve, nor collective (or op) and num_gpus"},
-        NoCurve{"NoSize", "op,num_gpus\nall_reduce,8\n", "", "neither size_bytes, bytes nor btd"},
-        NoCurve{"BadExchange", "op,num_gpus,btd\nall_to_allv,4,7\n", "",
-                "btd: expected BATCH,TABLES-TABLES-...,DIM, found \"7\""}),
-    [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace inline_prof::model::collective

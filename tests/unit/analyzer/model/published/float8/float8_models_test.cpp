@@ -29,71 +29,54 @@ TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
 }
 
 struct Ending {
-  const char* name;
   const char* model;
   const char* table;
   ConstantSet constants;
   const char* error;
   const char* reason;
-
-  friend void PrintTo(const Ending& row, std::ostream* out) { *out << row.table; }
 };
 
-class Float8RooflineHasNoAnswer : public testing::TestWithParam<Ending> {};
-
-TEST_P(Float8RooflineHasNoAnswer, AndNamesTheExceptionOfTheOriginal) {
-  const auto [name, model, table, constants, error, reason] = GetParam();
-  const RowPrediction prediction = predict_row(model, table, constants);
-  EXPECT_FALSE(prediction.time_us);
-  EXPECT_EQ(prediction.error, error);
-  EXPECT_EQ(prediction.reason, reason);
+TEST(Float8RooflineHasNoAnswer, AndNamesTheExceptionOfTheOriginal) {
+  const Ending rows[] = {
+      {"roofline_linear", "gpu,M,K,N,float8_recipe\nNVIDIA L40S,1,1,1,tensorwise\n",
+       ConstantSet::kOriginal, "KeyError",
+       "gpu NVIDIA L40S is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
+      {"roofline_linear", "gpu,M,K,N,float8_recipe\nNVIDIA H100 80GB HBM3,1,1,1,tensorwise\n",
+       ConstantSet::kOriginal, "KeyError",
+       "gpu NVIDIA H100 80GB HBM3 is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
+      {"roofline_linear", "gpu,M,K,N,float8_recipe\nNVIDIA GeForce RTX 5090,1,1,1,tensorwise\n",
+       ConstantSet::kMain, "KeyError", "NVIDIA GeForce RTX 5090 has no reachable fractions"},
+      {"roofline_linear", "gpu,M,K,N,recipe\nNVIDIA H100,1,1,1,nvfp4\n", ConstantSet::kMain,
+       "KeyError", "NVIDIA H100 has no peak for fp4"},
+      {"roofline_linear", "gpu,M,K,N\nNVIDIA H100,1,1,1\n", ConstantSet::kOriginal,
+       "AssertionError", "neither a float8_recipe nor an mx_recipe"},
+      {"roofline_linear", "gpu,M,K,N,mx_recipe\nNVIDIA H100,1,1,1,mxfp8_cutlass\n",
+       ConstantSet::kMain, "AssertionError",
+       "mx_recipe mxfp8_cutlass is none of mxfp8_emulated, mxfp8_cublas, mxfp8_cublas_rceil, "
+       "mxfp8_32x32_flexible_gemm_layout, mxfp8_32x32_weight, mxfp4_cutlass"},
+      {"roofline_linear",
+       "gpu,M,K,N,float8_recipe,mx_recipe\nNVIDIA H100,1,1,1,rowwise_with_gw_hp,"
+       "mxfp8_cublas\n",
+       ConstantSet::kOriginal, "AssertionError",
+       "rowwise_with_gw_hp does not go with an mx_recipe"},
+      {"roofline_linear", "gpu,M,K,N,recipe\nNVIDIA B200,1,1,1,mxfp4_cutlass\n", ConstantSet::kMain,
+       "ValueError",
+       "recipe mxfp4_cutlass is none of tensorwise, rowwise, mxfp8..., mxfp4, nvfp4, "
+       "nvfp4_static, nvfp4_no_global_scale"},
+      {"roofline_gemm", "gpu,M,K,N,dtype,mx_recipe\nNVIDIA H100,1,1,1,bfloat16,mxfp8_cublas\n",
+       ConstantSet::kOriginal, "AssertionError", "mxfp8_cublas does not go with bfloat16"},
+      {"roofline_cast",
+       "gpu,dim0,dim1,tensor_role,float8_recipe\nNVIDIA H100,1,1,bias,tensorwise\n",
+       ConstantSet::kOriginal, "AssertionError",
+       "tensor_role bias is none of input, weight, grad_output"}};
+  for (const auto& [model, table, constants, error, reason] : rows) {
+    SCOPED_TRACE(table);
+    const RowPrediction prediction = predict_row(model, table, constants);
+    EXPECT_FALSE(prediction.time_us);
+    EXPECT_EQ(prediction.error, error);
+    EXPECT_EQ(prediction.reason, reason);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, Float8RooflineHasNoAnswer,
-    testing::Values(
-        Ending{"UnknownGpu", "roofline_linear",
-               "gpu,M,K,N,float8_recipe\nNVIDIA L40S,1,1,1,tensorwise\n", ConstantSet::kOriginal,
-               "KeyError",
-               "gpu NVIDIA L40S is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
-        Ending{
-            "LongerName", "roofline_linear",
-            "gpu,M,K,N,float8_recipe\nNVIDIA H100 80GB HBM3,1,1,1,tensorwise\n",
-            ConstantSet::kOriginal, "KeyError",
-            "gpu NVIDIA H100 80GB HBM3 is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
-        Ending{"NoFractions", "roofline_linear",
-               "gpu,M,K,N,float8_recipe\nNVIDIA GeForce RTX 5090,1,1,1,tensorwise\n",
-               ConstantSet::kMain, "KeyError",
-               "NVIDIA GeForce RTX 5090 has no reachable fractions"},
-        Ending{"NoFp4", "roofline_linear", "gpu,M,K,N,recipe\nNVIDIA H100,1,1,1,nvfp4\n",
-               ConstantSet::kMain, "KeyError", "NVIDIA H100 has no peak for fp4"},
-        Ending{"NoRecipe", "roofline_linear", "gpu,M,K,N\nNVIDIA H100,1,1,1\n",
-               ConstantSet::kOriginal, "AssertionError",
-               "neither a float8_recipe nor an mx_recipe"},
-        Ending{
-            "RecipeOfTheOtherEdition", "roofline_linear",
-            "gpu,M,K,N,mx_recipe\nNVIDIA H100,1,1,1,mxfp8_cutlass\n", ConstantSet::kMain,
-            "AssertionError",
-            "mx_recipe mxfp8_cutlass is none of mxfp8_emulated, mxfp8_cublas, mxfp8_cublas_rceil, "
-            "mxfp8_32x32_flexible_gemm_layout, mxfp8_32x32_weight, mxfp4_cutlass"},
-        Ending{"TwoRecipes", "roofline_linear",
-               "gpu,M,K,N,float8_recipe,mx_recipe\nNVIDIA H100,1,1,1,rowwise_with_gw_hp,"
-               "mxfp8_cublas\n",
-               ConstantSet::kOriginal, "AssertionError",
-               "rowwise_with_gw_hp does not go with an mx_recipe"},
-        Ending{"TrainingRecipeInInference", "roofline_linear",
-               "gpu,M,K,N,recipe\nNVIDIA B200,1,1,1,mxfp4_cutlass\n", ConstantSet::kMain,
-               "ValueError",
-               "recipe mxfp4_cutlass is none of tensorwise, rowwise, mxfp8..., mxfp4, nvfp4, "
-               "nvfp4_static, nvfp4_no_global_scale"},
-        Ending{"ScalesInBf16", "roofline_gemm",
-               "gpu,M,K,N,dtype,mx_recipe\nNVIDIA H100,1,1,1,bfloat16,mxfp8_cublas\n",
-               ConstantSet::kOriginal, "AssertionError", "mxfp8_cublas does not go with bfloat16"},
-        Ending{"UnknownRole", "roofline_cast",
-               "gpu,dim0,dim1,tensor_role,float8_recipe\nNVIDIA H100,1,1,bias,tensorwise\n",
-               ConstantSet::kOriginal, "AssertionError",
-               "tensor_role bias is none of input, weight, grad_output"}),
-    [](const auto& row) { return row.param.name; });
 
 // The recipe in which roofline_linear is asked about a product.
 std::string recipe_told_by(const char* type, const char* kernel) {

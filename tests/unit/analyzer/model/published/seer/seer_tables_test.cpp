@@ -1,12 +1,12 @@
 #include "read/seer_tables.hpp"
 
+#include "complaint.hpp"
 #include "model/published/seer/evaluation.hpp"
 #include "model/published/seer/parameters.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <functional>
 #include <ostream>
 #include <string>
 
@@ -17,15 +17,6 @@ constexpr const char* kSampleHead =
     "N,C,Wi,K,Wo,k,s,p,algo,time_ms,fp32,reads,writes,bmax,blocks,waves,spu,dramu\n";
 const std::string kSample = "128,3,224,64,224,3,1,1,0,9.5,1000,200,100,240,300,2,9,3\n";
 constexpr const char* kPickHead = "N,C,Wi,K,Wo,k,s,p,t0,t1,t2,t3,t4,t5,t6,t7,best,cudnn\n";
-
-std::string complaint_about(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(ReadSeerSamples, KnowsTheColumnsByTheirPlace) {
   const auto samples = read_seer_samples(Table(kSampleHead + kSample, "t.csv"));
@@ -52,60 +43,46 @@ TEST(SeerSample, IsOfTheTypeOfTheBusyUnit) {
 }
 
 struct BadTable {
-  const char* name;
   std::string text;
   std::string complaint;
-
-  friend void PrintTo(const BadTable& row, std::ostream* out) { *out << row.text; }
 };
-
-class ReadSeerSamplesRefuses : public testing::TestWithParam<BadTable> {};
-
-TEST_P(ReadSeerSamplesRefuses, AndSaysWhere) {
-  EXPECT_EQ(complaint_about([] {
-              static_cast<void>(read_seer_samples(Table(kSampleHead + GetParam().text, "t.csv")));
-            }),
-            GetParam().complaint);
-}
 
 std::string with(const std::string& from, const std::string& to) {
   std::string text = kSample;
   return text.replace(text.find(from), from.size(), to);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, ReadSeerSamplesRefuses,
-    testing::Values(
-        BadTable{"NoTime", with("9.5", ""),
-                 "t.csv: line 2, column time_ms: expected a number, found an empty cell"},
-        BadTable{"NegativeTime", with("9.5", "-1"),
-                 "t.csv: line 2, column time_ms: expected more than 0, found -1"},
-        BadTable{"NotANumber", with("9.5", "nan"),
-                 "t.csv: line 2, column time_ms: expected a number, found \"nan\""},
-        BadTable{"HalfAChannel", with("128,3,", "128,3.5,"),
-                 "t.csv: line 2, column C: expected an integer, found 3.5"},
-        BadTable{"NoImages", with("128,3,", "0,3,"),
-                 "t.csv: line 2, column N: expected 1 to 1e+09, found 0"},
-        BadTable{"AnotherOutput", with("224,3,1,1", "222,3,1,1"),
-                 "t.csv: line 2, column Wo: expected 224 from the input, filter, stride and "
-                 "padding, found 222"},
-        BadTable{"AlgorithmEight", with("1,1,0,9.5", "1,1,8,9.5"),
-                 "t.csv: line 2, column algo: expected 0 to 7, found 8"},
-        BadTable{"UtilisationInPercent", with("9,3\n", "90,3\n"),
-                 "t.csv: line 2, column spu: expected 0 to 10, found 90"}),
-    [](const auto& row) { return row.param.name; });
+TEST(ReadSeerSamplesRefuses, AndSaysWhere) {
+  const BadTable rows[] = {
+      {with("9.5", ""), "t.csv: line 2, column time_ms: expected a number, found an empty cell"},
+      {with("9.5", "-1"), "t.csv: line 2, column time_ms: expected more than 0, found -1"},
+      {with("9.5", "nan"), "t.csv: line 2, column time_ms: expected a number, found \"nan\""},
+      {with("128,3,", "128,3.5,"), "t.csv: line 2, column C: expected an integer, found 3.5"},
+      {with("128,3,", "0,3,"), "t.csv: line 2, column N: expected 1 to 1e+09, found 0"},
+      {with("224,3,1,1", "222,3,1,1"),
+       "t.csv: line 2, column Wo: expected 224 from the input, filter, stride and "
+       "padding, found 222"},
+      {with("1,1,0,9.5", "1,1,8,9.5"), "t.csv: line 2, column algo: expected 0 to 7, found 8"},
+      {with("9,3\n", "90,3\n"), "t.csv: line 2, column spu: expected 0 to 10, found 90"}};
+  for (const BadTable& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_EQ(
+        test::complaint([&] { return read_seer_samples(Table(kSampleHead + row.text, "t.csv")); }),
+        row.complaint);
+  }
+}
 
 TEST(ReadSeerSamples, RefusesATableOfAnotherKind) {
   const Table table("N,C,Wi\n1,2,3\n", "t.csv");
-  EXPECT_EQ(complaint_about([&] { static_cast<void>(read_seer_samples(table)); }),
+  EXPECT_EQ(test::complaint([&] { return read_seer_samples(table); }),
             "t.csv: line 1: 3 columns, expected 18 to 19");
-  EXPECT_EQ(complaint_about([&] { static_cast<void>(read_seer_timed_layers(table)); }),
+  EXPECT_EQ(test::complaint([&] { return read_seer_timed_layers(table); }),
             "t.csv: line 1: 3 columns, expected 10");
 }
 
 TEST(ReadSeerPicks, RefusesABestAlgorithmThatFailed) {
   const Table table(std::string(kPickHead) + "1,3,8,4,8,3,1,1,2,3,4,-1,5,6,7,8,3,0\n", "t.csv");
-  EXPECT_EQ(complaint_about([&] { static_cast<void>(read_seer_picks(table)); }),
+  EXPECT_EQ(test::complaint([&] { return read_seer_picks(table); }),
             "t.csv: line 2, column best: algorithm 3 has no time in this row");
 }
 
@@ -117,39 +94,27 @@ TEST(ReadSeerLayerList, ReadsACountAndEightNumbersALine) {
 }
 
 struct BadList {
-  const char* name;
   const char* text;
   const char* complaint;
-
-  friend void PrintTo(const BadList& row, std::ostream* out) { *out << row.text; }
 };
 
-class ReadSeerLayerListRefuses : public testing::TestWithParam<BadList> {};
-
-TEST_P(ReadSeerLayerListRefuses, AndSaysWhere) {
-  EXPECT_EQ(
-      complaint_about([] { static_cast<void>(read_seer_layer_list(GetParam().text, "t.txt")); }),
-      GetParam().complaint);
+TEST(ReadSeerLayerListRefuses, AndSaysWhere) {
+  const BadList rows[] = {
+      {"", "t.txt: line 1: expected the number of layers"},
+      {"128 3 224 64 224 3 1 1\n", "t.txt: line 1: expected the number of layers"},
+      {"3\n128 3 224 64 224 3 1 1\n", "t.txt: line 1: says 3 layers, the file has 1"},
+      {"1\n128 3 224 64 224 3 1\n", "t.txt: line 2: expected 8 integers, found 7"},
+      {"1\n128 3 x 64 224 3 1 1\n", "t.txt: line 2: number 3: expected an integer, found \"x\""},
+      {"1\n128 3 224 64 220 3 1 1\n",
+       "t.txt: line 2: number 5: expected 224 from the input, filter, stride and "
+       "padding, found 220"},
+      {"1\n128 3 224 64 224 3 0 1\n", "t.txt: line 2: number 7: expected 1 to 1e+09, found 0"}};
+  for (const BadList& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_EQ(test::complaint([&] { return read_seer_layer_list(row.text, "t.txt"); }),
+              row.complaint);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, ReadSeerLayerListRefuses,
-    testing::Values(BadList{"Nothing", "", "t.txt: line 1: expected the number of layers"},
-                    BadList{"NoCount", "128 3 224 64 224 3 1 1\n",
-                            "t.txt: line 1: expected the number of layers"},
-                    BadList{"TooFew", "3\n128 3 224 64 224 3 1 1\n",
-                            "t.txt: line 1: says 3 layers, the file has 1"},
-                    BadList{"SevenNumbers", "1\n128 3 224 64 224 3 1\n",
-                            "t.txt: line 2: expected 8 integers, found 7"},
-                    BadList{"AWord", "1\n128 3 x 64 224 3 1 1\n",
-                            "t.txt: line 2: number 3: expected an integer, found \"x\""},
-                    BadList{
-                        "AnotherOutput", "1\n128 3 224 64 220 3 1 1\n",
-                        "t.txt: line 2: number 5: expected 224 from the input, filter, stride and "
-                        "padding, found 220"},
-                    BadList{"NoStride", "1\n128 3 224 64 224 3 0 1\n",
-                            "t.txt: line 2: number 7: expected 1 to 1e+09, found 0"}),
-    [](const auto& row) { return row.param.name; });
 
 // A pair of files as read_seer_parameters() takes them.
 class SeerParameterFiles : public testing::Test {
@@ -162,8 +127,8 @@ class SeerParameterFiles : public testing::Test {
     std::ofstream(folder / "trees.csv")
         << "tree,node,feature,feature_index,threshold,left,right,value,n\n"
         << trees;
-    std::string text = complaint_about(
-        [&] { static_cast<void>(model::seer::read_seer_parameters(folder / "coeffs.csv")); });
+    const std::string text =
+        test::complaint([&] { return model::seer::read_seer_parameters(folder / "coeffs.csv"); });
     std::filesystem::remove_all(folder);
     return text.substr(text.find(".csv") + 6);
   }
