@@ -14,7 +14,6 @@ inline constexpr int kSuccess = 0;
 inline constexpr int kNotInitialized = 1001;  // 1 in cuDNN 8
 
 // cudnnBackendDescriptorType_t
-inline constexpr int kConvolutionDescriptor = 1;
 inline constexpr int kTensorDescriptor = 17;
 
 // cudnnBackendAttributeType_t

@@ -1,6 +1,5 @@
 """Runs scripts/dependencies.sh against made-up package tools that write down what they are asked."""
 
-import os
 import pathlib
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the tests of a program share: the program, sys.argv[1], and a folder for the files of each test."""
+"""Runs the program of a test, sys.argv[1], and makes a folder for the files of each test."""
 
 import json
 import pathlib

@@ -42,7 +42,6 @@ TEST(CudnnsHeader, DeclaresWhatWeWrap) {
 }
 
 TEST(CudnnsHeader, HasTheNumbersThatWeKnow) {
-  static_assert(cudnn::kConvolutionDescriptor == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   static_assert(cudnn::kTensorDescriptor == CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   static_assert(cudnn::kDataTypeAttribute == CUDNN_TYPE_DATA_TYPE);
   static_assert(cudnn::kInt64Attribute == CUDNN_TYPE_INT64);
