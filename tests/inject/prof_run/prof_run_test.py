@@ -204,16 +204,16 @@ class AWrongCommandLine(ProfRun):
         self.refused(2, "prof-run: unknown option --wramup", "--wramup", "3", "/bin/true")
 
     def test_with_a_value_that_the_library_would_refuse(self):
-        self.refused(2, "prof-run: INLINE_PROF_WARMUP=ten: expected 0 to 1000000000",
+        self.refused(2, "prof-run: --warmup ten: expected 0 to 1000000000",
                      "--warmup", "ten", "/bin/true")
-        self.refused(2, "prof-run: INLINE_PROF_OUT=/x/%q: %q is not followed by {VAR}; known are %h, %p, %r, "
+        self.refused(2, "prof-run: --out /x/%q: %q is not followed by {VAR}; known are %h, %p, %r, "
                      "%q{VAR} and %%", "--out", "/x/%q", "/bin/true")
-        self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
+        self.refused(2, "prof-run: --log loud: expected quiet, error, warning, info",
                      "--log", "loud", "/bin/true")
         self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")
 
     def test_with_a_schedule_that_is_not_there(self):
-        self.refused(2, f"prof-run: INLINE_PROF_SCHEDULE={self.folder}/none.json: No such file or directory; "
+        self.refused(2, f"prof-run: --schedule {self.folder}/none.json: No such file or directory; "
                      "expected a readable file", "--schedule", f"{self.folder}/none.json", "/bin/true")
 
     def test_without_a_library(self):
