@@ -423,7 +423,6 @@ class Study {
     if (regular.size() >= fewest_) {
       cycle.waits = common_places(log_.waits(), regular, reading);
       if (!reading.may_vary) look_inside(cycle, reading.steady);
-      const bool may_be_at_random = were_proven_ && reading.updates;
       if (is_at_random && !may_be_at_random && cycle.waits.empty() && cycle.inner_length == 0)
         return std::nullopt;
       if (i <= 2 && log_.dropped() == 0)

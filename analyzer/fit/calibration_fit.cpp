@@ -102,15 +102,15 @@ struct Minimum {
 };
 
 Minimum minimise(const Improbability& function, VectorXd position) {
-  constexpr double kFirstStep = 0.02;
+  constexpr double first_step = 0.02;
   const Index size = position.size();
   VectorXd gradient(size), next_gradient(size);
   double value = function(position, gradient);
-  MatrixXd inverse = kFirstStep * MatrixXd::Identity(size, size);
+  MatrixXd inverse = first_step * MatrixXd::Identity(size, size);
   for (int step = 0; step < kMostSteps; ++step) {
     VectorXd direction = -(inverse * gradient);
     if (direction.dot(gradient) >= 0) {
-      inverse = kFirstStep * MatrixXd::Identity(size, size);
+      inverse = first_step * MatrixXd::Identity(size, size);
       direction = -(inverse * gradient);
     }
     direction /= std::max(1.0, direction.cwiseAbs().maxCoeff());
@@ -378,7 +378,7 @@ model::MaternScales fit_matern_scales(const MatrixXd& features, const VectorXd& 
     taken.push_back(i * features.rows() / count);
   const Improbability function(features(taken, Eigen::all), targets(taken), noise_factors(taken),
                                prior);
-  const VectorXd centre = function.centre();
+  const VectorXd& centre = function.centre();
   Minimum best = minimise(function, centre);
   // The search may stop short of the best lengths: from shorter and longer ones, too.
   for (const double factor : {0.5, 2.0}) {
@@ -491,6 +491,7 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   const ErrorsNearby nearby(input, rows.process, static_cast<Index>(rows.points.size()), results);
   const Eigen::ArrayXd usual = nearby.usual();
   std::vector<double> sigmas;
+  sigmas.reserve(results.size());
   for (const HeldOut& held : results)
     sigmas.push_back(nearby.without(held.row, usual) * held.growth);
   result.scale = model::LocalScale(usual);

@@ -158,11 +158,11 @@ SIMGPU_COMM_CALL(ncclCommGetAsyncError, error) {
   return ncclSuccess;
 }
 
-#define SIMGPU_GET(symbol, name, value)                                      \
-  SIMGPU_COMM_CALL(symbol, name) {                                           \
-    if (name == nullptr) return fail(ncclInvalidArgument, #name " is null"); \
-    *name = value;                                                           \
-    return ncclSuccess;                                                      \
+#define SIMGPU_GET(symbol, name, value)                                        \
+  SIMGPU_COMM_CALL(symbol, name) {                                             \
+    if ((name) == nullptr) return fail(ncclInvalidArgument, #name " is null"); \
+    *(name) = (value);                                                         \
+    return ncclSuccess;                                                        \
   }
 SIMGPU_GET(ncclCommCount, count, c.ranks)
 SIMGPU_GET(ncclCommCuDevice, device, c.device)
@@ -198,7 +198,7 @@ SIMGPU_CALL(ncclMemFree, pointer) {
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
-  static constexpr CodeText<ncclResult_t> kTexts[] = {
+  static constexpr CodeText<ncclResult_t> texts[] = {
       SIMGPU_CODE(ncclSuccess, "no error"),
       SIMGPU_CODE(ncclUnhandledCudaError, "a call of the driver failed"),
       SIMGPU_CODE(ncclSystemError, "the operating system failed, or a rank did not come"),
@@ -208,7 +208,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
       SIMGPU_CODE(ncclRemoteError, "a rank has gone"),
       SIMGPU_CODE(ncclInProgress, "in progress"),
   };
-  const auto* known = find_code(kTexts, result);
+  const auto* known = find_code(texts, result);
   return known == nullptr ? "unknown result code" : known->text;
 }
 

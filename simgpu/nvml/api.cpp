@@ -288,7 +288,7 @@ extern "C" {
 
 // NOLINTNEXTLINE(readability-identifier-naming): the vendor's name
 const char* nvmlErrorString(nvmlReturn_t status) {
-  static constexpr CodeText<nvmlReturn_t> kTexts[] = {
+  static constexpr CodeText<nvmlReturn_t> texts[] = {
       SIMGPU_CODE(NVML_SUCCESS, "success"),
       SIMGPU_CODE(NVML_ERROR_UNINITIALIZED, "not initialized"),
       SIMGPU_CODE(NVML_ERROR_INVALID_ARGUMENT, "invalid argument"),
@@ -297,7 +297,7 @@ const char* nvmlErrorString(nvmlReturn_t status) {
       SIMGPU_CODE(NVML_ERROR_INSUFFICIENT_SIZE, "insufficient size"),
       SIMGPU_CODE(NVML_ERROR_DRIVER_NOT_LOADED, "driver not loaded"),
   };
-  const auto* known = find_code(kTexts, status);
+  const auto* known = find_code(texts, status);
   return known == nullptr ? "unknown error" : known->text;
 }
 

@@ -84,11 +84,9 @@ struct Bad {
   const char* name;
   const char* text;
   const char* complaint;
+  // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest's name
+  friend void PrintTo(const Bad& row, std::ostream* out) { *out << row.text; }
 };
-
-void PrintTo(const Bad& row, std::ostream* out) {
-  *out << row.text;
-}
 
 class RefusesVariable : public testing::TestWithParam<Bad> {};
 

@@ -1,7 +1,7 @@
 #include "model/families/kernel_family.hpp"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 namespace inline_prof::model {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::string_view kOlderKernel = "a kernel of an older generation: take
 // Names as PyTorch 1.13 to 2.11, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention 2 and 3,
 // FBGEMM, vLLM 0.11, SGLang, TensorRT-LLM, Transformer Engine 2, bitsandbytes, CUB, CuPy 13,
 // Inductor and XLA 0.10 have them.
-constexpr std::array kKernelFamilies{
+constexpr KernelFamily kKernelFamilies[]{
     KernelFamily{"multimem_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
     KernelFamily{"one_shot_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
     KernelFamily{"two_shot_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
@@ -330,11 +330,11 @@ std::span<const KernelFamily> kernel_families() {
 }
 
 const KernelFamily* kernel_family(std::string_view kernel_name) {
-  const auto* const found =
-      std::find_if(kKernelFamilies.begin(), kKernelFamilies.end(), [&](const KernelFamily& family) {
+  const auto* const found = std::find_if(
+      std::begin(kKernelFamilies), std::end(kKernelFamilies), [&](const KernelFamily& family) {
         return kernel_name.find(family.word) != std::string_view::npos;
       });
-  return found == kKernelFamilies.end() ? nullptr : found;
+  return found == std::end(kKernelFamilies) ? nullptr : found;
 }
 
 }  // namespace inline_prof::model

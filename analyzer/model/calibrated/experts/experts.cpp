@@ -180,9 +180,8 @@ std::vector<double> balanced_loads(std::int64_t tokens, std::int64_t chosen, std
     }
     for (std::int64_t expert = 0; expert < own; ++expert) {
       const std::int64_t first = (expert - choice * stride % experts + experts) % experts;
-      if (first < tokens)
-        loads[static_cast<std::size_t>(expert)] +=
-            static_cast<double>((tokens - 1 - first) / experts + 1);
+      const std::int64_t load = first < tokens ? (tokens - 1 - first) / experts + 1 : 0;
+      loads[static_cast<std::size_t>(expert)] += static_cast<double>(load);
     }
   }
   return loads;
