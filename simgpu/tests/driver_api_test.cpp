@@ -19,7 +19,7 @@ class ProcAddress : public DriverTest {
     EXPECT_EQ(cuGetProcAddress(name, &address, version, flags, &status), CUDA_SUCCESS);
     return {address, status};
   }
-  static constexpr void* none = nullptr;
+  static constexpr void* kNone = nullptr;
 };
 class Contexts : public DriverTest {};
 class Modules : public DriverTest {};
@@ -30,9 +30,9 @@ class Device : public DriverTest {};
 // cuda.h, cuGetProcAddress: "CUDA_SUCCESS and set the returned pfn to NULL".
 TEST_F(ProcAddress, OfAnUnknownNameOrTooOldAVersionIsNullAndSaysSo) {
   EXPECT_EQ(find("cuNoSuchFunction", 13000, 0),
-            std::pair(none, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND));
+            std::pair(kNone, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND));
   EXPECT_EQ(find("cuLaunchKernelEx", 11000, 0),
-            std::pair(none, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT));
+            std::pair(kNone, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT));
 }
 
 TEST_F(ProcAddress, WhatIsNotSimulatedIsFoundAndSaysNotSupported) {

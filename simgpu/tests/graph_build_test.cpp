@@ -71,11 +71,11 @@ TEST_F(GraphBuild, DestroyingANodeSeversItsEdges) {
 }
 
 TEST_F(GraphBuild, KeepsTheArgumentsOfAKernel) {
-  static constexpr const char* kWithParameters =
+  static constexpr const char* with_parameters =
       "//\n.version 8.0\n.target sm_90\n.address_size 64\n"
       ".visible .entry scale(\n  .param .u64 data,\n  .param .f32 factor,\n"
       "  .param .align 4 .b8 shape[12]\n)\n{\n  ret;\n}\n";
-  CUmodule module = out(cuModuleLoadData, kWithParameters);
+  CUmodule module = out(cuModuleLoadData, with_parameters);
   CUfunction function = out(cuModuleGetFunction, module, "scale");
   CUdeviceptr data = 4096;
   float factor = 0.5F;

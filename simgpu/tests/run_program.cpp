@@ -29,7 +29,7 @@ namespace {
 std::string scratch_file(const std::string& name) {
   std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::replace(test.begin(), test.end(), '/', '.');  // of a parameterised test
-  const std::string file =
+  std::string file =
       testing::TempDir() + "/simgpu." + std::to_string(getpid()) + "." + test + "." + name;
   static struct Files : std::set<std::string> {
     ~Files() {

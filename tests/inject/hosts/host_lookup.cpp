@@ -39,7 +39,7 @@ void probe_and_close() {
   find<Launch>("cuLaunchKernel");
   dlclose(driver);
   for (int i = 0; i < 64; ++i)
-    mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static_cast<void>(mmap(nullptr, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
 const char* presence(const void* address) {

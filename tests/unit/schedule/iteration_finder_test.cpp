@@ -504,7 +504,7 @@ TEST(IterationFinder, TakesTheOutermostPeriodAndNamesTheOther) {
 }
 
 TEST(IterationFinder, TakesThePeriodThatIsGiven) {
-  for (const std::size_t period : {std::size_t{9}, std::size_t{86}, std::size_t{2 * 86}}) {
+  for (const std::size_t period : {std::size_t{9}, std::size_t{86}, std::size_t{172}}) {
     IterationFinder finder(period);
     blocks_without_own_kernels(true, finder);
     ASSERT_TRUE(finder.found()) << period;
