@@ -11,6 +11,7 @@
 #include "sys/thread_state.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace inline_prof::session {
@@ -425,13 +426,15 @@ void IterationSource::find_place_of_calls() {
   });
   if (first == order.end()) return;
   std::vector<const LaunchSite*> sites;
+  std::unordered_map<const LaunchSite*, std::uint32_t> number_of;
   std::vector<std::uint32_t> numbers;
   numbers.reserve(order.size());
   for (const Ordered& each : order) {
     if (each.site->stream != first->site->stream) continue;
-    const auto known = std::find(sites.begin(), sites.end(), each.site);
-    numbers.push_back(static_cast<std::uint32_t>(known - sites.begin()));
-    if (known == sites.end()) sites.push_back(each.site);
+    const auto [known, is_new] =
+        number_of.try_emplace(each.site, static_cast<std::uint32_t>(sites.size()));
+    numbers.push_back(known->second);
+    if (is_new) sites.push_back(each.site);
   }
   if (sites.front() != first->site) return;
   const auto place = schedule::find_mark_place(numbers);
