@@ -42,7 +42,7 @@ ROWS = {
          "case OpKind::kTranspose: return transpose(attributes);")],
     REGISTRY: [("kSoftmax, kMemory, kCast", ", kTranspose")],
     "analyzer/model/families/kernel_family.cpp": [
-        ("constexpr std::array kKernelFamilies{",
+        ("constexpr KernelFamily kKernelFamilies[]{",
          'KernelFamily{"kernel_of_the_page<", "vectorized", "work of the page", kMovement, Block::kVectors},')],
     "analyzer/report/columns.cpp": [
         ("std::vector<Column<Row>> all{", 'column<Row, [](const Row& row) { return 2 * row.calls; }>("twice_the_calls"),')],
