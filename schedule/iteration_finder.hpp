@@ -108,7 +108,7 @@ class IterationFinder {
   bool confirm();
 
   // The confidence is the share of answers that were right over the programs of
-  // tests/unit/schedule/iteration_judge_test.cpp, as far as it can be told: (n + 1) / (n + 2) for n
+  // tests/unit/schedule/recordings_test.cpp, as far as it can be told: (n + 1) / (n + 2) for n
   // periods, Laplace's rule of succession (P.-S. Laplace, Essai philosophique sur les
   // probabilites, 1814), times the share of launches that do not vary, and
   //   at most 0.88 up to 16 periods, and 0.9 below 64: equal iterations may be the micro-steps of a

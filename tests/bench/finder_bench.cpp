@@ -2,7 +2,6 @@
 // programs that have iterations, and of some that have none, and of all recordings.
 #include "launch_program.hpp"
 #include "launch_recording.hpp"
-#include "launch_trace.hpp"
 #include "schedule/iteration_finder.hpp"
 
 #include <benchmark/benchmark.h>
@@ -40,13 +39,6 @@ std::vector<std::uint32_t> random_launches(std::size_t count, std::size_t kernel
   return program.launches();
 }
 
-std::vector<std::uint32_t> decode_eager() {
-  std::vector<std::uint32_t> launches;
-  for (const auto& call : programs::read_trace("llama_decode_eager.txt"))
-    if (call.kind == 'k') launches.push_back(call.number);
-  return launches;
-}
-
 // With the host's waits and copies, and graphs.
 void search_recorded(benchmark::State& state, const std::string& name) {
   const programs::Sequence sequence = programs::sequence_of(
@@ -76,7 +68,6 @@ BENCHMARK_CAPTURE(search, plain_until_found, programs::plain(1, 24, 12).launches
 BENCHMARK_CAPTURE(search, plain_of_1000_iterations, programs::plain(1, 24, 1000).launches());
 BENCHMARK_CAPTURE(search, accumulation_of_16, programs::accumulation(1, 24, 40, 16).launches());
 BENCHMARK_CAPTURE(search, data_dependent, programs::data_dependent(1, 24, 40).launches());
-BENCHMARK_CAPTURE(search, decode_eager, decode_eager());
 BENCHMARK_CAPTURE(search, no_iteration_batches, programs::batches(7, 5, 20'000).launches());
 BENCHMARK_CAPTURE(search, no_iteration_random, random_launches(1'000'000, 100));
 BENCHMARK_CAPTURE(search, no_iteration_one_kernel, std::vector<std::uint32_t>(1'000'000, 7));

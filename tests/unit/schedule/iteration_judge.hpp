@@ -1,7 +1,7 @@
 // Shows a sequence of launches to the search for iterations, and judges each of its answers.
 #pragma once
 
-#include "real_structures.hpp"
+#include "launch_sequence.hpp"
 #include "schedule/iteration_finder.hpp"
 #include "schedule/iteration_follower.hpp"
 
@@ -85,7 +85,7 @@ inline bool is_right(const Sequence& sequence, const FoundIteration& found, std:
 }
 
 inline Judgement judge(const NamedSequence& named) {
-  const Sequence sequence = named.make();
+  const Sequence& sequence = named.sequence;
   const auto& starts = sequence.starts();
   const bool iterates = !starts.empty();
   const std::uint64_t shown = iterates ? starts.at(kIterationsShown) : sequence.calls().size();

@@ -1,7 +1,7 @@
 // Reads the recordings of tests/data/recordings; its README.md describes the format.
 #pragma once
 
-#include "real_structures.hpp"
+#include "launch_sequence.hpp"
 #include "schedule/optimizer_kernels.hpp"
 
 #include <algorithm>
@@ -89,7 +89,7 @@ inline Sequence sequence_of(const Recording& recording) {
   }
   const auto busiest = static_cast<std::size_t>(std::max_element(launches.begin(), launches.end()) -
                                                 launches.begin());
-  Sequence result(1);
+  Sequence result;
   bool begins = false;
   stream = 0;
   std::uint32_t thread = 0;
@@ -115,10 +115,8 @@ inline Sequence sequence_of(const Recording& recording) {
 
 inline std::vector<NamedSequence> recorded_sequences(const std::filesystem::path& folder = {}) {
   std::vector<NamedSequence> all;
-  for (Recording& recording : read_recordings(folder)) {
-    const std::string name = recording.name;
-    all.push_back({name, [recording = std::move(recording)] { return sequence_of(recording); }});
-  }
+  for (const Recording& recording : read_recordings(folder))
+    all.push_back({recording.name, sequence_of(recording)});
   return all;
 }
 
