@@ -2,8 +2,8 @@
 """The html report in a browser: what it shows, what it runs, how long it takes.
 
 usage: html_report_test.py PROF_ANALYZE TEST_DATA_DIR EVENTS; exit status 77 (skipped) without
-Chromium.  EVENTS is how many the largest report has.  How fast pages are is measured by
-tests/bench/html_page.py.  AXE_CORE in the environment is axe-core's axe.min.js.
+Chromium.  EVENTS is how many the largest report has.
+AXE_CORE in the environment is axe-core's axe.min.js.
 """
 
 import json
