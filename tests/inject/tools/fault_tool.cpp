@@ -117,14 +117,15 @@ bool trap_calls() {
     return static_cast<std::uint32_t>(address >> 32U);
   };
   const auto low = [](std::uintptr_t address) { return static_cast<std::uint32_t>(address); };
-  if (high(library.begin) != high(library.end)) return false;  // once in thousands of runs
   constexpr std::uint32_t at = offsetof(seccomp_data, instruction_pointer);
-  std::array<sock_filter, 7> filter{{
+  // The filter computes with 32 bits, and the library may lie across a multiple of 4 GiB.
+  std::array<sock_filter, 8> filter{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at + 4),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, high(library.begin), 0, 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, high(library.begin), 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, high(library.end), 0, 4),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low(library.begin), 0, 2),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low(library.end), 1, 0),
+      BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, low(library.begin)),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, low(library.end - library.begin), 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   }};
