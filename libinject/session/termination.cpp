@@ -36,12 +36,12 @@ void on_signal(int signal) {
   auto* writer = listener.load();
   if (!is_installed) {
     // A handler of the application's passes the signal on to the one before it, which would have
-    // been the system's, and which nobody calls.
+    // been the system's, and which nobody calls.  Or the writer's thread stopped listening when the
+    // signal had already come, which is the system's then.
+    if (writer == nullptr && is_default(now)) hook::die_of(signal);
   } else if (writer == nullptr || listening_process.load() != getpid()) {
-    // A forked child inherits the handler and not the writer's thread.  The signal comes when this
-    // function returns.
-    hook::restore_default_handler(signal);
-    raise(signal);
+    // A forked child inherits the handler and not the writer's thread.
+    hook::die_of(signal);
   } else {
     hook::ending_signal.store(signal);
     writer->wake_for_signal(signal);
