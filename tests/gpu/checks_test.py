@@ -338,56 +338,8 @@ class Judgements(unittest.TestCase):
         self.assertEqual([cost.judge_afterwards(found) for found in ((1e-3, -1e-3, 2e-3), (2e-3, 1e-3, 3e-3))], [True, False])
 
 
-class LibraryCalls(unittest.TestCase):
-    KNOWN = {"a": [{"event": "gemm", "op": {"kind": "gemm", "m": 1, "n": 2}}],
-             "b": [{"event": "gemm", "op": {"kind": "gemm", "m": 3, "n": 4}, "or": {"m": 4, "n": 3}}],
-             "by algorithm *": [{"event": "conv", "op": {"kind": "conv", "algo": "*"}}],
-             "sum": [{"event": "all", "ranks": "several", "of_all_ranks": True, "op": {"kind": "collective", "bytes": 8}},
-                     {"event": "all", "ranks": "one", "times": 2, "op": {"kind": "collective", "bytes": 4}}]}
-
-    def faults(self, calls, *ops, number_of_ranks=1, told=True, name="gemm"):
-        events = [{"event_name": name, "device_id": op.pop("device", 0), "start_index": i, "kernel_names": ["k"], "kernel_name": "k",
-                   "op": op} for i, op in enumerate(ops)]
-        return libraries.judge(self.KNOWN, calls, number_of_ranks, {"events": events}, told)[1]
-
-    def test_calls_find_their_events(self):
-        fits = {"kind": "gemm", "m": 1, "n": 2}
-        self.assertEqual(self.faults(["a", "b"], {"kind": "gemm", "m": 4, "n": 3}, dict(fits)), [])
-        self.assertEqual(self.faults(["a", "b"], fits | {"n": 7}, fits | {"m": 3, "n": 4}), ["a: n 7, expected 2"])
-        self.assertEqual(self.faults(["a"], {}), ["a: no operation"])
-        self.assertEqual(self.faults(["a"]), ["a: no event gemm is left for it"])
-        self.assertEqual(self.faults(["a"], dict(fits), fits | {"m": 9}), ['gemm: nobody asked for {"kind": "gemm", "m": 9, "n": 2}'])
-        self.assertEqual(self.faults(["a"], dict(fits), fits | {"m": 9}, told=False), [])
-        self.assertEqual(self.faults(["c"]), ["c: library_calls.json does not know it"])
-
-    def test_expectations_follow_names_and_ranks(self):
-        def ops(call, number_of_ranks):
-            return [event["ops"][0] for event in libraries.expected_of(self.KNOWN, call, number_of_ranks)]
-        self.assertEqual(ops("by algorithm 7", 1), [{"kind": "conv", "algo": 7}])
-        self.assertEqual(ops("sum", 2), [{"kind": "collective", "bytes": 16, "ranks": 2}])
-        self.assertEqual(len(ops("sum", 1)), 2)
-        both = [{"kind": "collective", "bytes": 16, "ranks": 2, "device": device} for device in (0, 1)]
-        self.assertEqual(self.faults(["sum"], *copy.deepcopy(both), number_of_ranks=2, name="all"), [])
-        both[1]["bytes"] = 8
-        self.assertEqual(self.faults(["sum"], *both, number_of_ranks=2, name="all"), ["sum on GPU 1: bytes 8, expected 16"])
-
-    def test_what_may_be_a_copy_on_one_rank_is_no_failure(self):
-        known = {"sum": [{"event": "all", "op": {"kind": "collective", "op": "all_reduce", "bytes": 4}}],
-                 "sends": [{"event": "group", "op": {"kind": "collective", "op": "group", "bytes": 8}}]}
-
-        def words(number_of_ranks=1, calls=("sum", "sends"), events=("group",)):
-            host = libraries.Host("nccl", "", "", pathlib.Path(), {})
-            host.said = "".join([f"ranks {number_of_ranks}\n", *(f"call {call}\n" for call in calls)])
-            host.profile = {"events": [
-                {"event_name": name, "device_id": 0, "start_index": i, "kernel_names": ["k"], "kernel_name": "k",
-                 "op": {"kind": "collective", "op": "group", "bytes": 8, "ranks": number_of_ranks}} for i, name in enumerate(events)]}
-            return [word for word, _ in libraries.lines_of_host(host, known)]
-        self.assertEqual(words(), ["SKIP", "PASS"])
-        self.assertEqual(words(calls=("sum",), events=()), ["SKIP"])
-        for lines in (words(number_of_ranks=2), words(events=()), words(calls=("sends", "other"))):
-            self.assertEqual(lines[-1], "FAIL")
-
-    def test_kernels_must_have_names_that_tell_enough(self):
+class KernelNames(unittest.TestCase):
+    def test_they_must_tell_enough(self):
         def profile(version, *names):
             return [{"devices": [{"cuda_version": version}], "events": [{"kernel_names": list(names)}]}]
         self.assertEqual([libraries.line_of_names(profiles)[0] for profiles in (

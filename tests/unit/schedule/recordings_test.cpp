@@ -57,8 +57,8 @@ TEST(Recordings, ShowNoneWhereThereIsNone) {
   }
 }
 
-// Of the answers given with a confidence, about that share is right; none above 0.9 is wrong, and
-// none above 0.5 after thirty iterations.
+// About the share of answers that their confidence says is right; none above 0.9 is wrong, and none
+// above 0.5 after thirty iterations.
 TEST(Recordings, AreAnsweredAsRightlyAsConfidently) {
   for (const Judgement& one : recorded()) {
     EXPECT_TRUE(one.verdict != Verdict::kWrong || one.confidence <= 0.5) << one.name;

@@ -596,8 +596,8 @@ TEST(TorchTrace, ThatCannotBeUsedIsRefusedWithAReason) {
             std::string::npos);
 }
 
-// A step that PyTorch's profiler recorded on the CPU, with kernels put in
-// (tests/data/torch_cpu/make.py).
+// A step that PyTorch's profiler recorded on the CPU; for each operator that would launch one, a
+// kernel was put in, with the name that PyTorch's has and a made-up time.
 TEST(TorchTrace, BackwardKernelsOfARecordedStepHaveTheirModules) {
   const std::filesystem::path file =
       std::filesystem::path(INLINE_PROF_TEST_DATA) / "torch_cpu/modules_and_backward.json.gz";

@@ -24,25 +24,6 @@ read::IterationOperator op(const char* name, std::vector<double> kernels = {}) {
   return result;
 }
 
-TEST(Walk, AShortKernelHidesBehindTheHost) {
-  read::IterationGraph iteration = graph();
-  iteration.operators = {op("mm", {1}), op("view")};
-  const WalkResult result = walk(iteration);
-  EXPECT_EQ(result.host, (1 + 2 + 4 + 3) + (1 + 6));
-  EXPECT_EQ(result.end_to_end, result.host);
-  EXPECT_EQ(result.gpu_active, 1 + 5);
-}
-
-TEST(Walk, TheHostRunsAheadOfALongKernel) {
-  read::IterationGraph iteration = graph();
-  iteration.operators = {op("mm", {100}), op("mm", {200})};
-  const WalkResult result = walk(iteration);
-  EXPECT_EQ(result.host, 20);
-  // The first starts when its call has returned, the second 1 us behind it.
-  EXPECT_EQ(result.end_to_end, 7 + 105 + 1 + 205);
-  EXPECT_EQ(result.busiest_stream, 105 + 205);
-}
-
 TEST(Walk, StartsAtTheFirstMark) {
   read::IterationGraph iteration = graph();
   read::IterationOperator mark = op("## Forward ##");

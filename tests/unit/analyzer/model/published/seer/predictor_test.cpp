@@ -15,20 +15,6 @@ const Predictor& corrected_predictor() {
   return predictor;
 }
 
-TEST(SeerBlocks, CoverTheProductWithTiles) {
-  // N Wo^2 = 401408 = 3136 * 128 rows; 128 columns.
-  const auto blocks = [](std::string_view name) {
-    return launched_blocks(kVariants[find_variant(name)], kLayer, Edition::kCalibrated);
-  };
-  EXPECT_EQ(blocks("algo0_32x32"), 12544.0 * 4);
-  EXPECT_EQ(blocks("algo0_128x128"), 3136.0);
-  EXPECT_EQ(blocks("algo1_128x64"), 3136.0 * 2);
-  // 28 x 28 tiles of 2x2 outputs; two images, 2 x 8 of them and 32 columns a block.
-  EXPECT_EQ(blocks("algo6_228"), 64.0 * 14 * 4 * 4);
-  // 14 x 14 tiles of 4x4 outputs are 25088 = 196 * 128 rows of 36 products.
-  EXPECT_EQ(blocks("algo7_128x64_3x3"), 196.0 * 2 * 36);
-}
-
 TEST(SeerBlocks, OfTheWideNonfusedTileAreCountedTwiceByThePublishedProgram) {
   const Variant& wide = kVariants[find_variant("algo7_128x128_3x3")];
   EXPECT_EQ(launched_blocks(wide, kLayer, Edition::kPublished),
@@ -44,18 +30,6 @@ TEST(SeerBlocks, OfTheFusedWinogradCoverTheOutput) {
   const read::SeerLayer narrow = {128, 64, 10, 128, 8, 3, 1, 0};
   EXPECT_EQ(launched_blocks(variant, narrow, Edition::kPublished), 128.0 * 2 * 1 * 4);
   EXPECT_EQ(launched_blocks(variant, narrow, Edition::kCalibrated), 128.0 * 1 * 1 * 4);
-}
-
-TEST(SeerVariant, OfThePrecomputedGemmFollowsTheChannels) {
-  const auto pick = [](std::int64_t k) { return precomp_gemm_variant(k); };
-  EXPECT_EQ(pick(32), 0U);
-  EXPECT_EQ(pick(64), 1U);
-  EXPECT_EQ(pick(96), 0U);
-  EXPECT_EQ(pick(128), 2U);
-  EXPECT_EQ(pick(192), 1U);
-  EXPECT_EQ(pick(256), 2U);
-  EXPECT_EQ(pick(320), 1U);
-  EXPECT_EQ(pick(512), 2U);
 }
 
 TEST(SeerRules, SayWhatCannotBeComputedInsteadOfATime) {

@@ -11,22 +11,6 @@ namespace {
 
 namespace seer = model::seer;
 
-TEST(RelativeFit, FindsALineThroughItsPoints) {
-  // 3 x + 5
-  const std::vector<LinearSample> samples = {{{1, 1}, 8}, {{10, 1}, 35}, {{1000, 1}, 3005}};
-  const RelativeFit fit = fit_relative(samples);
-  EXPECT_NEAR(fit.coefficients[0], 3.0, 1e-12);
-  EXPECT_NEAR(fit.coefficients[1], 5.0, 1e-12);
-  EXPECT_LT(fit.rmspe, 1e-14);
-}
-
-TEST(RelativeFit, CountsErrorsRelativeToTheValue) {
-  // One coefficient and two values, 1 and 3: sum (c - 1)^2 + (c/3 - 1)^2 is least at 1.2, not at
-  // their mean.
-  const RelativeFit fit = fit_relative(std::vector<LinearSample>{{{1}, 1}, {{1}, 3}});
-  EXPECT_NEAR(fit.coefficients[0], 1.2, 1e-12);
-}
-
 TEST(RelativeFit, SurvivesColumnsThatSayTheSame) {
   const RelativeFit fit =
       fit_relative(std::vector<LinearSample>{{{1, 2, 0}, 4}, {{2, 4, 0}, 8}, {{3, 6, 0}, 12}});
@@ -40,37 +24,6 @@ TEST(RelativeFit, RefusesWhatHasNoRelativeError) {
   EXPECT_THROW(static_cast<void>(fit_relative({})), std::invalid_argument);
   EXPECT_THROW(static_cast<void>(fit_relative(std::vector<LinearSample>{{{1}, 0}})),
                std::invalid_argument);
-}
-
-TEST(SeerTree, SplitsInTheMiddleBetweenTwoClasses) {
-  std::vector<TreeSample> samples;
-  for (int i = 0; i < 12; ++i) {
-    samples.push_back({{static_cast<double>(i)}, i < 5 ? 0.0 : 2.0});
-  }
-  const seer::Tree tree = fit_tree(samples, TreeKind::kClass);
-  ASSERT_EQ(tree.nodes.size(), 3U);
-  EXPECT_EQ(tree.nodes[0].threshold, 4.5);
-  EXPECT_EQ(tree.evaluate(std::vector<double>{4.0}), 0.0);
-  EXPECT_EQ(tree.evaluate(std::vector<double>{4.5}), 2.0);
-}
-
-TEST(SeerTree, PrefersTheFirstOfTwoEqualFeatures) {
-  std::vector<TreeSample> samples;
-  for (int i = 0; i < 12; ++i) {
-    const double x = i;
-    samples.push_back({{x, x}, i < 6 ? 1.0 : 3.0});
-  }
-  EXPECT_EQ(fit_tree(samples, TreeKind::kRegression).nodes[0].feature, 0);
-}
-
-TEST(SeerTree, LeavesSmallNodesAlone) {
-  std::vector<TreeSample> samples;
-  for (int i = 0; i < 9; ++i) {
-    samples.push_back({{static_cast<double>(i)}, static_cast<double>(i)});
-  }
-  const seer::Tree tree = fit_tree(samples, TreeKind::kRegression);
-  ASSERT_EQ(tree.nodes.size(), 1U);
-  EXPECT_EQ(tree.nodes[0].value, 4.0);
 }
 
 TEST(SeerTree, StopsAtItsNumberOfSplits) {
