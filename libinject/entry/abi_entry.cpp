@@ -77,6 +77,10 @@ std::uint32_t abi_wants() noexcept {
   using launch::LaunchFilter;
   session::OperatorLearning::note_asking();
   std::uint32_t wanted = 0;
+  const bool are_names_known = session != nullptr && !session->discovery.are_names_wanted() &&
+                               launch::filter.has(LaunchFilter::kCounting) &&
+                               !launch::filter.has(LaunchFilter::kCapturing);
+  if (are_names_known) return INLINE_PROF_WANTS_ITERATIONS | INLINE_PROF_WANTS_LAYERS_LATER;
   const bool is_discovering =
       launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing);
   if (is_discovering) wanted |= INLINE_PROF_WANTS_LAYERS;

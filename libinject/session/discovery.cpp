@@ -71,6 +71,8 @@ void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, boo
   session_.label_events.note_launch(site, occurrence, launch.stream);
   if (occurrence < site.events.size())
     return;  // another thread has added it, or operators are learned
+  waits_for_names_ = !are_names_wanted();
+  if (waits_for_names_) return;
   site.events.resize(occurrence + 1, nullptr);
   site.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
   if (site.graph != nullptr) return meet_replay(session_, site, launch, occurrence);
@@ -98,6 +100,14 @@ void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, boo
     session_.operators.describe_event(site, launch, *event);
   }
   set_indices(*event);
+}
+
+void Discovery::iteration_starts() {
+  // An application that begins the iterations asks as each one begins.
+  const bool can_rest = OperatorLearning::some_ask() && session_.run.iteration_source == "macro";
+  const bool are_wanted =
+      waits_for_names_ || is_fresh_ || !can_rest || session_.operators.are_wanted();
+  are_names_wanted_.store(are_wanted, std::memory_order_relaxed);
 }
 
 void Discovery::meet_before_iterations(LaunchSite& site) {
@@ -193,6 +203,8 @@ void Discovery::begin_anew() {
     if (session_.run.phases.empty()) session_.run.iteration_times.restart(0);
   }
   is_fresh_ = true;
+  waits_for_names_ = false;
+  are_names_wanted_.store(true, std::memory_order_relaxed);
   insides_.clear();
   op_occurrences_.clear();
   kernel_event_names_.clear();

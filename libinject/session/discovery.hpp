@@ -5,6 +5,7 @@
 #include "session/label_events.hpp"
 #include "session/launch_site.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -45,6 +46,13 @@ class Discovery {
   [[nodiscard]] bool take_fresh() noexcept { return std::exchange(is_fresh_, false); }
   // Every launch of this iteration is met: none is known from an earlier one.
   [[nodiscard]] bool is_first_iteration() const noexcept { return is_fresh_; }
+  // An iteration of the warm-up begins.  Once the application has named the launches of one, its
+  // names are not wanted until something else is launched, which waits for an iteration with names.
+  void iteration_starts();
+  // Needs no mutex.
+  [[nodiscard]] bool are_names_wanted() const noexcept {
+    return are_names_wanted_.load(std::memory_order_relaxed);
+  }
   // Another phase begins: its events come after those that are known.
   void begin_phase() noexcept { first_index_ = next_index_; }
 
@@ -91,6 +99,8 @@ class Discovery {
   std::int64_t first_index_ = 0;  // next_index_ as the phase began
   int number_ = 0;
   bool is_fresh_ = false;
+  bool waits_for_names_ = false;
+  std::atomic<bool> are_names_wanted_{true};
 };
 
 void add_kernel_name(record::EventRecord& event, const std::string& kernel_name);

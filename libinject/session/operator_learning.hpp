@@ -65,6 +65,9 @@ class OperatorLearning {
   // The application asks what is wanted of it: it can say its operators.  No launch is described
   // unless it does.
   static void note_asking() noexcept { some_ask_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] static bool some_ask() noexcept {
+    return some_ask_.load(std::memory_order_relaxed);
+  }
   // True during the iteration in which operators are learned.  An application that does not say
   // where iterations begin is asked one iteration earlier, so that it has heard of it by then.
   [[nodiscard]] bool are_wanted() const noexcept;

@@ -204,7 +204,9 @@ std::vector<const KernelInfo*> Sites::kernels_of(const void* module) const {
 void Sites::fold_counts() {
   for (const auto& site : sites_) {
     const std::uint32_t count = site->slot->count.exchange(0, std::memory_order_relaxed);
-    vote_for_usual_count(*site, count);
+    // Without the application's names its labels are missing, too.
+    if (site->label == nullptr || session_.discovery.are_names_wanted())
+      vote_for_usual_count(*site, count);
     if (site->graph == nullptr && !is_kernel(*site)) continue;
     const std::uint64_t kernels =
         site->graph == nullptr ? 1 : site->graph->kernels.load(std::memory_order_relaxed);

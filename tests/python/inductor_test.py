@@ -11,6 +11,7 @@ from needs import torch_or_skip
 torch = torch_or_skip()
 
 from inline_prof.torch import inductor
+from inline_prof.torch.threads import Rest
 
 # As Inductor of PyTorch 2.11 writes it, shortened.
 FORWARD = """# AOT ID: ['0_forward']
@@ -118,7 +119,7 @@ class InductorTest(unittest.TestCase):
         x, out = torch.ones(1000), torch.ones(500)
         original = written.JITFunction.run
         with unittest.mock.patch.object(written.JITFunction, "run", lambda kernel, *args, grid, warmup, **kwargs: "its answer"):
-            ours = inductor.Inductor(abi, None, None)
+            ours = inductor.Inductor(abi, None, None, Rest())
             ours.look()
             kernel = written.JITFunction(add)
             self.assertEqual(kernel[(1,)](x, x, out=out, count=7), "its answer")
@@ -131,7 +132,7 @@ class InductorTest(unittest.TestCase):
         import torch._inductor.compile_fx as compiling
 
         original = compiling.compile_fx
-        replaced = inductor.Inductor(None, None, None)
+        replaced = inductor.Inductor(None, None, None, Rest())
         replaced.look()
         self.assertIsNot(compiling.compile_fx, original)
         replaced.remove()
@@ -144,7 +145,7 @@ class InductorTest(unittest.TestCase):
 
         original = CachingAutotuner.run
         with unittest.mock.patch.object(compiling, "compile_fx", lambda model: None):
-            ours = inductor.Inductor(None, None, None)
+            ours = inductor.Inductor(None, None, None, Rest())
             self.addCleanup(ours.remove)
             ours.look()
             ours.pause()

@@ -15,7 +15,8 @@ from torch.utils.checkpoint import checkpoint
 
 import inline_prof.torch as hooks
 import models
-from fake_abi import HookedTest
+from fake_abi import EVERYTHING, HookedTest
+from inline_prof.abi import WANTS_ITERATIONS, WANTS_LAYERS_LATER
 
 
 class Told(nn.Module):
@@ -45,6 +46,14 @@ class Calls(nn.Module):
         return x
 
 
+class CapturesGraph(Calls):
+    """Begins a capture in its forward pass."""
+
+    def forward(self, x):
+        hooks._active._learning.capture_begins()
+        return super().forward(x)
+
+
 class PathsTest(HookedTest):
     def setUp(self):
         super().setUp()
@@ -64,6 +73,23 @@ class PathsTest(HookedTest):
     def test_a_module_in_a_list_in_a_module(self):
         Calls(Calls(self.told()), self.told())(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1"])
+        self.assertEqual(self.abi.path(), "")
+
+    def test_modules_have_no_path_while_the_library_knows_the_names(self):
+        optimizer = torch.optim.SGD([torch.ones((), requires_grad=True)])
+        model = Calls(self.told())
+        self.abi.wanted = WANTS_ITERATIONS | WANTS_LAYERS_LATER
+        optimizer.step()
+        self.assertEqual(self.backward_paths(model(self.x)), [])
+        # A capture in a module's forward pass: its graph has the names for good.
+        model.parts.append(CapturesGraph(self.told()))
+        model(self.x)
+        self.assertEqual(self.log, ["", "", "Calls.parts.1.parts.0"])
+        optimizer.step()
+        self.abi.wanted = EVERYTHING
+        optimizer.step()
+        model(self.x)
+        self.assertEqual(self.log[-1], "Calls.parts.1.parts.0")
         self.assertEqual(self.abi.path(), "")
 
     def test_two_roots_of_one_class_have_two_names(self):

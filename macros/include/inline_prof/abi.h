@@ -133,6 +133,7 @@ struct inline_prof_abi {
 #define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
 #define INLINE_PROF_WANTS_OPERATORS 8u  /* call_*: in one iteration of the warm-up */
 #define INLINE_PROF_WANTS_TO_WAKE 16u   /* nothing else now: launches tell iterations */
+#define INLINE_PROF_WANTS_LAYERS_LATER 32u /* not in this iteration of the warm-up; nor labels */
 
 typedef const struct inline_prof_abi* (*inline_prof_abi_v1_function)(void);
 

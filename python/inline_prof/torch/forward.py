@@ -11,19 +11,19 @@ from .compiling import is_compiling
 _CALL = torch.nn.Module._call_impl.__code__
 
 
-def _modules_at_work(frame):
-    """Returns the ids of the modules whose calls enclose `frame`, innermost first, beginning with its own."""
-    keys = []
+def modules_at_work(frame):
+    """Returns the modules whose calls enclose `frame`, innermost first, beginning with its own."""
+    modules = []
     while frame is not None:
         if frame.f_code is _CALL:
-            keys.append(id(frame.f_locals.get("self")))
+            modules.append(frame.f_locals.get("self"))
         frame = frame.f_back
-    return keys
+    return modules
 
 
 def _drop_left_behind(stack, frame):
     """Removes places left behind by an exception: their modules' calls are no longer open."""
-    at_work = _modules_at_work(frame)
+    at_work = [id(module) for module in modules_at_work(frame)]
     if not at_work:
         return  # the program calls modules in its own way
     del at_work[0]
@@ -35,7 +35,7 @@ def _drop_left_behind(stack, frame):
     stack[:] = kept
 
 
-def make_hooks(threads, places, backward, shapes, guard, on_root):
+def make_hooks(threads, places, backward, shapes, guard, on_root, rest):
     """Returns the two global hooks.  They run at every call of every module, so all they use are locals of this function, and
     the common case is written out."""
     roots = places.roots
@@ -60,6 +60,8 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
 
     def enter(module, args):
         if is_compiling is not None and is_compiling():
+            return
+        if rest.is_on:
             return
         try:
             thread = threads.mine
@@ -89,6 +91,8 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
 
     def leave(module, args, result):
         if is_compiling is not None and is_compiling():
+            return
+        if rest.is_on:
             return
         try:
             thread = threads.mine

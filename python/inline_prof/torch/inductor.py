@@ -146,8 +146,8 @@ def name_of_written(kernel, args):
 class Inductor:
     """Describes calls of compiled kernels and gives them their modules' path, while the library wants it."""
 
-    def __init__(self, abi, threads, guard):
-        self._abi, self._threads, self._guard = abi, threads, guard
+    def __init__(self, abi, threads, guard, rest):
+        self._abi, self._threads, self._guard, self._rest = abi, threads, guard, rest
         self._graphs = []  # as Inductor was given them
         self._forward_names = {}
         self._codes = {}  # file -> Code
@@ -232,7 +232,7 @@ class Inductor:
         abi = self._abi
 
         def run(kernel, *args, **kwargs):
-            if not self.is_on:
+            if not self.is_on or self._rest.is_on:
                 return original(kernel, *args, **kwargs)
             restore = self._enter(sys._getframe(1))
             abi.call_open()
@@ -250,7 +250,7 @@ class Inductor:
         abi = self._abi
 
         def run(kernel, *args, **kwargs):
-            if not self.is_on:
+            if not self.is_on or self._rest.is_on:
                 return original(kernel, *args, **kwargs)
             abi.call_open()
             try:
@@ -263,7 +263,7 @@ class Inductor:
 
     def _around_extern(self, original):
         def extern(*args, **kwargs):
-            if not self.is_on:
+            if not self.is_on or self._rest.is_on:
                 return original(*args, **kwargs)
             restore = self._enter(sys._getframe(1))
             try:

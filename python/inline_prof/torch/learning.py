@@ -117,8 +117,8 @@ def _rebuild(change):
 class Learning:
     """Sets the mode while the library wants operators, on the thread that makes the steps."""
 
-    def __init__(self, abi, threads, guard):
-        self._abi, self._threads, self._guard = abi, threads, guard
+    def __init__(self, abi, threads, guard, end_rest):
+        self._abi, self._threads, self._guard, self._end_rest = abi, threads, guard, end_rest
         self._mode = None
         self._thread = 0
         self._is_of_capture = False
@@ -133,7 +133,8 @@ class Learning:
             self.end()
 
     def capture_begins(self):
-        """Sets the mode for a capture: a replay calls no operators."""
+        """Sets the mode for a capture: a replay calls no operators, and no modules."""
+        self._end_rest()
         if self._mode is None and is_possible and self._abi.wants() & WANTS_LAYERS:
             self._begin()
             self._is_of_capture = self._mode is not None

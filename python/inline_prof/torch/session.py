@@ -1,5 +1,6 @@
 """Sets and removes the hooks of a process."""
 
+import sys
 import threading
 
 from .. import abi as words
@@ -7,14 +8,14 @@ from ..importing import call_after_import
 from .backward import Backward
 from .compiling import has_compiled
 from .descriptions import of_module
-from .forward import make_hooks
+from .forward import make_hooks, modules_at_work
 from .inductor import Inductor
 from .learning import Learning
 from .optimizers import Optimizers
 from .places import Places
 from .shapes import Shapes
 from .tables import Tables
-from .threads import Threads
+from .threads import Rest, Threads
 
 # After this many calls of roots the library is asked what it still wants, if no optimizer makes steps.
 _ROOT_CALLS = 64
@@ -33,15 +34,16 @@ class Session:
         self._has_steps = False  # steps tell iterations apart
         self._named = ""  # what iterations are found by
         threads = Threads(abi)
-        self._shapes = Shapes(abi, self._fail)
+        self._rest = Rest()
+        self._shapes = Shapes(abi, self._fail, self._rest)
         self._backward = Backward(threads, self._fail)
         self._backward.refill()
         self._places = Places(of_module)
         enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
-                                  self._on_root)
+                                  self._on_root, self._rest)
         self._tables = Tables()
-        self._learning = Learning(abi, threads, self._fail)
-        self._inductor = Inductor(abi, threads, self._fail)
+        self._learning = Learning(abi, threads, self._fail, self._end_rest)
+        self._inductor = Inductor(abi, threads, self._fail, self._rest)
         self._stop_waiting = call_after_import("torch._inductor.compile_fx", self._inductor.look)
         self._optimizers = Optimizers(threads, self._tables, self._shapes, self._fail, self._on_step, self._learning)
         self._names_modules = True
@@ -115,10 +117,20 @@ class Session:
         elif not self._has_steps:
             self._learning.follow(self._abi.wants() & words.WANTS_OPERATORS)
 
+    def _end_rest(self):
+        if self._rest.is_on:
+            self._rest.is_on = False
+            for module in reversed(modules_at_work(sys._getframe())):
+                self._name_hooks[0](module, ())
+
     def _look(self):
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
+        self._rest.is_on = bool(wants & words.WANTS_LAYERS_LATER)
+        if self._rest.is_on:
+            self._backward.spans.clear()
+            return self._learning.follow(False)
         wants_layers = bool(wants & words.WANTS_LAYERS)
         # A program without steps asks again through the hooks of its labels.
         wants_labels = bool(wants & words.WANTS_LABELS) or not self._has_steps

@@ -35,8 +35,9 @@ _LABELS = 64  # after this many labels the library is asked what it still wants
 class Shapes:
     """Describes operations while the library looks for events; later only marks their starts and stops."""
 
-    def __init__(self, abi, guard):
+    def __init__(self, abi, guard, rest):
         self._abi = abi
+        self._rest = rest
         self._guard = guard
         self._patched = []  # (namespace, name, original or None, ours)
         self._is_met = False
@@ -143,7 +144,7 @@ class Shapes:
     # --- an optimizer's step
 
     def _step(self, optimizer, label, describe):
-        if not self.is_on:
+        if not self.is_on or self._rest.is_on:
             return
         groups = optimizer.param_groups
         where = stream_of(groups[0]["params"][0]) if groups and groups[0]["params"] else None
@@ -179,7 +180,7 @@ class Shapes:
     def _around(self, original, parameters, description):
         @functools.wraps(original)
         def ours(*args, **kwargs):
-            if not self.is_on or (is_compiling is not None and is_compiling()):
+            if (is_compiling is not None and is_compiling()) or not self.is_on or self._rest.is_on:
                 return original(*args, **kwargs)
             known = self._guarded(self._bind, parameters, args, kwargs) or ()
             self._guarded(self.enter, description, None, known)

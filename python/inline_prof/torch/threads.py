@@ -62,6 +62,16 @@ class Thread:
         self._last, self.path = self.path, None
 
 
+class Rest:
+    """Whether hooks stay in their tables and do nothing: the library knows the names for now.  Taking them away would make
+    PyTorch compile again."""
+
+    __slots__ = ("is_on",)
+
+    def __init__(self):
+        self.is_on = False
+
+
 class Threads(threading.local):
     """`.mine` is the calling thread's."""
 
