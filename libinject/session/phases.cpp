@@ -223,6 +223,7 @@ void Phases::go_on_with(int phase) {
     const auto site = sites.find(&event);
     if (same == known.end() || site == sites.end()) continue;
     record::EventRecord& old = *same->second;
+    const std::lock_guard lock(session_.run.mutex);
     old.stream = event.stream;
     old.launch_occurrence = event.launch_occurrence;
     old.first_node = event.first_node;

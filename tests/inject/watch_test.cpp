@@ -194,7 +194,7 @@ TEST(AWatchedRun, MeasuresTheSameOnTwoRanks) {
 TEST_P(WatchedRun, FollowsPhases) {
   const ProfiledRun run(
       "host_phases",
-      watched(program({"--times=3", "train:40:1500:pause=1000", "eval:30:1500:pause=1000"}),
+      watched(program({"--times=3", "train:8:600:pause=1000", "eval:6:600:pause=1000"}),
               {"INLINE_PROF_OVERHEAD=64"}));
   const json& profile = run.profile;
   // The second one is met after the overhead was measured.
