@@ -1,340 +1,65 @@
 #include "model/families/kernel_family.hpp"
 
+#include "kernel_families_text.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace inline_prof::model {
 namespace {
 
-constexpr auto kMovement = FamilyForm::kMovement;
-constexpr auto kProduct = FamilyForm::kProduct;
-constexpr auto kTiles = FamilyForm::kTiles;
-using Block = BlockElements;
+FamilyForm form_of(const std::string& word) {
+  static const std::map<std::string, FamilyForm> forms{{"movement", FamilyForm::kMovement},
+                                                       {"product", FamilyForm::kProduct},
+                                                       {"tiles", FamilyForm::kTiles}};
+  return forms.at(word);
+}
 
-constexpr std::string_view kMakeContiguous =
-    "elements are addressed one by one: make the tensors contiguous, or fuse the operators "
-    "(torch.compile)";
-constexpr std::string_view kFuse = "fuse it with its neighbours (torch.compile)";
-constexpr std::string_view kOlderKernel = "a kernel of an older generation: take a newer cuBLAS";
+BlockElements block_of(const std::string& word) {
+  static const std::map<std::string, BlockElements> blocks{
+      {"unknown", BlockElements::kUnknown},
+      {"threads_times_work", BlockElements::kThreadsTimesWork},
+      {"vectors", BlockElements::kVectors},
+      {"four", BlockElements::kFour},
+      {"chunk", BlockElements::kChunk},
+      {"one", BlockElements::kOne}};
+  return blocks.at(word);
+}
 
-// Names as PyTorch 1.13 to 2.11, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention 2 and 3,
-// FBGEMM, vLLM 0.11, SGLang, TensorRT-LLM, Transformer Engine 2, bitsandbytes, CUB, CuPy 13,
-// Inductor and XLA 0.10 have them.
-constexpr KernelFamily kKernelFamilies[]{
-    KernelFamily{"multimem_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
-    KernelFamily{"one_shot_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
-    KernelFamily{"two_shot_all_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
-    KernelFamily{"cross_device_reduce", "symmetric_memory", "all-reduce through symmetric memory"},
-    KernelFamily{"allreduce_fusion", "symmetric_memory", "all-reduce through symmetric memory"},
-    KernelFamily{"deep_ep::", "token_exchange", "exchange of experts' tokens"},
-    KernelFamily{"nvshmem", "token_exchange", "exchange through NVSHMEM"},
-    KernelFamily{"ncclSymk", "nccl", "collective"},
-    KernelFamily{"ncclDevKernel_", "nccl", "collective"},
-    KernelFamily{"ncclKernel_", "nccl", "collective"},
-    // The compiler's kernels have the names of all the operators that they hold.
-    KernelFamily{"triton_tem_", "fused_template", "fused product or attention"},
-    KernelFamily{"triton_mm", "fused_template", "fused product"},
-    KernelFamily{"triton_bmm", "fused_template", "fused product"},
-    KernelFamily{"triton_flex_attention", "fused_template", "attention"},
-    KernelFamily{"triton_red_", "fused_reduction", "fused reduction", kMovement},
-    KernelFamily{"triton_per_", "fused_reduction", "fused reduction", kMovement},
-    KernelFamily{"triton_spl_", "scan", "fused scan", kMovement},
-    KernelFamily{"triton_block_scaled_mm", "product", "matrix product", kProduct},
-    KernelFamily{"triton_", "fused", "fused element-wise", kMovement},
-    KernelFamily{"vectorized_templated_elementwise_kernel<", "vectorized", "element-wise",
-                 kMovement},
-    KernelFamily{"vectorized_elementwise_kernel<", "vectorized", "element-wise", kMovement,
-                 Block::kVectors},
-    KernelFamily{"unrolled_elementwise_kernel<", "unrolled", "element-wise", kMovement,
-                 Block::kFour, kFuse},
-    KernelFamily{"unrolled_elementwise_kernel_for_multi_outputs<", "unrolled", "element-wise",
-                 kMovement, Block::kFour, kFuse},
-    KernelFamily{"elementwise_kernel_manual_unroll<", "strided", "element-wise", kMovement,
-                 Block::kThreadsTimesWork, kMakeContiguous},
-    KernelFamily{"_scatter_gather_elementwise_kernel<", "scatter", "gather or scatter", kMovement,
-                 Block::kThreadsTimesWork},
-    KernelFamily{"index_elementwise_kernel<", "indexing", "indexing", kMovement,
-                 Block::kThreadsTimesWork},
-    KernelFamily{"elementwise_kernel<", "strided", "element-wise", kMovement,
-                 Block::kThreadsTimesWork, kMakeContiguous},
-    KernelFamily{"elementwise_kernel_with_index", "vectorized", "element-wise", kMovement},
-    KernelFamily{"fused_dropout", "random", "dropout", kMovement},
-    KernelFamily{"distribution_elementwise", "random", "random numbers", kMovement},
-    KernelFamily{"distribution_nullary", "random", "random numbers", kMovement},
-    KernelFamily{"grid_sampler", "strided", "sampling of an image", kMovement},
-    KernelFamily{"op_generic_tensor_kernel", "strided", "element-wise", kMovement},
-    KernelFamily{"op_tensor_kernel", "strided", "element-wise", kMovement},
-    KernelFamily{"triu_tril", "strided", "triangle", kMovement},
-    KernelFamily{"upsample_", "strided", "upsampling", kMovement},
-    KernelFamily{"max_pool", "pooling", "pooling", kMovement},
-    KernelFamily{"avg_pool", "pooling", "pooling", kMovement},
-    KernelFamily{"adaptive_average", "pooling", "pooling", kMovement},
-    KernelFamily{"pooling_fw", "pooling", "pooling", kMovement},
-    KernelFamily{"pooling_bw", "pooling", "pooling", kMovement},
-    KernelFamily{"multi_tensor_apply_kernel<", "lists", "element-wise over lists", kMovement,
-                 Block::kChunk},
-    KernelFamily{"FusedAdam", "lists", "optimizer", kMovement},
-    KernelFamily{"kOptimizer", "lists", "optimizer of quantised state", kMovement},
-    KernelFamily{"FusedSgd", "lists", "optimizer", kMovement},
-    KernelFamily{"split_with_sizes_copy_out", "vectorized", "split", kMovement},
-    KernelFamily{"chunk_cat_cuda_kernel", "vectorized", "concatenation", kMovement},
-    KernelFamily{"roll_cuda_kernel", "strided", "rolling", kMovement},
-    KernelFamily{"::flip", "strided", "flip", kMovement},
-    KernelFamily{"reflection_pad", "strided", "padding", kMovement},
-    KernelFamily{"replication_pad", "strided", "padding", kMovement},
-    KernelFamily{"im2col", "strided", "columns of an image", kMovement},
-    KernelFamily{"col2im", "strided", "image of its columns", kMovement},
-    KernelFamily{"splitKreduce", "split_sum", "sum of a product's parts", kMovement},
-    KernelFamily{"splitK_reduce", "split_sum", "sum of a product's parts", kMovement},
-    KernelFamily{"epilogue::impl::globalKernel", "split_sum", "sum of a product's parts",
-                 kMovement},
-    KernelFamily{"reduce_kernel<", "reduction", "reduction", kMovement},
-    KernelFamily{"reduce_1Block_kernel", "reduction", "reduction", kMovement},
-    KernelFamily{"softmax_warp_", "softmax_warp", "softmax", kMovement},
-    KernelFamily{"cunn_SpatialSoftMax", "softmax_block", "softmax", kMovement},
-    KernelFamily{"cunn_SoftMax", "softmax_block", "softmax", kMovement, Block::kUnknown,
-                 "rows that are not a multiple of 16 bytes long are read element by element, three "
-                 "times: pad them, "
-                 "or let one attention kernel do it"},
-    KernelFamily{"vectorized_layer_norm", "norm", "norm", kMovement},
-    KernelFamily{"GammaBeta", "norm_weights", "gradient of a norm's weights", kMovement},
-    KernelFamily{"gamma_beta", "norm_weights", "gradient of a norm's weights", kMovement},
-    KernelFamily{"layer_norm", "norm", "norm", kMovement},
-    KernelFamily{"LayerNorm", "norm", "norm", kMovement},
-    KernelFamily{"layernorm", "norm", "norm", kMovement},
-    KernelFamily{"group_norm", "norm", "norm", kMovement},
-    KernelFamily{"groupNorm", "norm", "norm", kMovement},
-    KernelFamily{"fused_add_rms_norm", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"vllm::rms_norm", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"rms_norm", "norm", "norm", kMovement},
-    KernelFamily{"RMSNorm", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"rmsnorm", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"ln_fwd_", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"ln_bwd_", "norm_vectorized", "norm", kMovement},
-    KernelFamily{"cuComputeGradInput", "norm", "norm", kMovement},
-    KernelFamily{"FusedParamsCUDAKernel", "norm", "norm", kMovement},
-    KernelFamily{"InternalGradientsCUDAKernel", "norm", "norm", kMovement},
-    KernelFamily{"RowwiseMoments", "norm", "norm", kMovement},
-    KernelFamily{"batch_norm", "norm", "norm", kMovement},
-    KernelFamily{"batchnorm_", "norm", "norm", kMovement},
-    KernelFamily{"bn_fw", "norm", "norm", kMovement},
-    KernelFamily{"bn_bw", "norm", "norm", kMovement},
-    KernelFamily{"CatArrayBatchedCopy_contig", "cat", "concatenation", kMovement, Block::kUnknown,
-                 kFuse},
-    KernelFamily{"CatArrayBatchedCopy_vectorized", "cat_vectorized", "concatenation", kMovement},
-    KernelFamily{"CatArrayBatchedCopy_aligned", "cat_vectorized", "concatenation", kMovement},
-    KernelFamily{"CatArrayBatchedCopy", "cat", "concatenation", kMovement, Block::kUnknown, kFuse},
-    KernelFamily{"indexSelect", "gather", "gather", kMovement},
-    KernelFamily{"vectorized_gather_kernel", "gather", "gather", kMovement},
-    KernelFamily{"EmbeddingBag_updateOutput", "gather", "embedding bags", kMovement},
-    KernelFamily{"EmbeddingBag_accGrad", "scatter", "gradient of embedding bags", kMovement},
-    KernelFamily{"batch_index_select", "gather", "gather", kMovement},
-    KernelFamily{"compute_cuda_kernel<", "gather", "repetition", kMovement},
-    KernelFamily{"indexFunc", "scatter", "scatter", kMovement},
-    KernelFamily{"scatter_gather", "scatter", "gather or scatter", kMovement},
-    KernelFamily{"indexing_backward", "scatter", "gradient of a gather", kMovement},
-    KernelFamily{"nchwToNhwc", "transpose", "change of a convolution's layout", kMovement,
-                 Block::kUnknown,
-                 "the image is written in another order: keep the model in torch.channels_last"},
-    KernelFamily{"nhwcToNchw", "transpose", "change of a convolution's layout", kMovement,
-                 Block::kUnknown,
-                 "the image is written in another order: keep the model in torch.channels_last"},
-    KernelFamily{"transpose_optimized", "transpose", "transposition", kMovement},
-    KernelFamily{"genericTranspose", "transpose", "transposition", kMovement},
-    KernelFamily{"tensorTransform", "transpose", "change of a convolution's layout", kMovement},
-    KernelFamily{"AddPaddingTo", "transpose", "change of a convolution's layout", kMovement},
-    KernelFamily{"cross_entropy", "loss", "loss", kMovement},
-    KernelFamily{"nll_loss", "loss", "loss", kMovement},
-    KernelFamily{"dense_embedding_codegen", "embedding", "embedding bags"},
-    KernelFamily{"split_embedding_backward", "embedding_backward",
-                 "backward pass of embedding bags"},
-    KernelFamily{"split_embedding_codegen_grad", "embedding_backward",
-                 "backward pass of embedding bags"},
-    KernelFamily{"split_embedding", "embedding", "embedding bags"},
-    KernelFamily{"permute_pooled_embs", "unrolled", "permutation of embeddings", kMovement},
-    KernelFamily{"recat_copy", "unrolled", "permutation of embeddings", kMovement},
-    KernelFamily{"permute_indices_weights", "bags", "permutation of indices", kMovement},
-    KernelFamily{"bounds_check_indices", "bags", "check of indices", kMovement},
-    KernelFamily{"linearize_index", "sort", "numbering of indices", kMovement},
-    KernelFamily{"fbgemm_gpu::", "fbgemm", "FBGEMM"},
-    KernelFamily{"jagged", "fbgemm", "FBGEMM"},
-    KernelFamily{"krn_partial", "scatter", "gradient of an embedding", kMovement},
-    KernelFamily{"embedding_backward", "scatter", "gradient of an embedding", kMovement},
-    KernelFamily{"compute_grad_weight", "scatter", "gradient of an embedding", kMovement},
-    KernelFamily{"sum_and_scatter", "scatter", "gradient of an embedding", kMovement},
-    KernelFamily{"dot_do_o", "reduction", "preparation of attention's backward pass", kMovement},
-    KernelFamily{"BwdPreprocess", "reduction", "preparation of attention's backward pass",
-                 kMovement},
-    KernelFamily{"convert_dq", "vectorized", "cast of attention's gradient", kMovement},
-    KernelFamily{"BwdPostprocess", "vectorized", "cast of attention's gradient", kMovement},
-    KernelFamily{"flash_bwd", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"FlashAttnBwd", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"fmha_cutlassB", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"fmha_bwd", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"_bprop_", "attention_backward", "backward pass of attention", kTiles},
-    KernelFamily{"mla_combine", "reduction", "sum of attention's parts", kMovement},
-    KernelFamily{"MergeStates", "reduction", "sum of attention's parts", kMovement},
-    KernelFamily{"splitkv_mla", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"splitkv_combine", "reduction", "sum of attention's parts", kMovement},
-    KernelFamily{"FwdCombine", "reduction", "sum of attention's parts", kMovement},
-    KernelFamily{"flash_fwd", "attention_flash2", "attention", kTiles},
-    KernelFamily{"flash::compute_attn", "attention_flash3", "attention", kTiles},
-    KernelFamily{"FlashAttnFwd", "attention_flash3", "attention", kTiles},
-    KernelFamily{"FlashAttn", "attention_flash3", "attention", kTiles},
-    KernelFamily{"fmha", "attention_fmha", "attention", kTiles},
-    KernelFamily{"attention_kernel_batched", "attention_fmha", "attention", kTiles},
-    KernelFamily{"_sdpa_", "attention_cudnn", "attention", kTiles},
-    KernelFamily{"cudnn_generated_fort_native_sdpa", "attention_cudnn", "attention", kTiles},
-    KernelFamily{"gatherTopK", "sort", "top k", kMovement},
-    KernelFamily{"radixFindKthValues", "sort", "top k", kMovement},
-    KernelFamily{"mbtopk::", "sort", "top k", kMovement},
-    KernelFamily{"bitonicSortKV", "sort", "sort", kMovement},
-    KernelFamily{"radixSortKV", "sort", "sort", kMovement},
-    KernelFamily{"DeviceRadixSort", "sort", "radix sort", kMovement},
-    KernelFamily{"DeviceMergeSort", "merge_sort", "merge sort"},
-    KernelFamily{"DeviceScan", "scan", "scan", kMovement},
-    KernelFamily{"kernel_scan", "scan", "scan", kMovement},
-    KernelFamily{"WithPagedKVCache", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"BatchPrefillWith", "attention_paged", "attention over a cache"},
-    KernelFamily{"paged_attention_v", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"unified_attention_", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"_fwd_kernel_stage", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"_fwd_grouped_kernel", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"_decode_att", "attention_paged", "attention over a paged cache"},
-    KernelFamily{"DeviceReduceByKey", "sort", "reduction by key", kMovement},
-    KernelFamily{"DeviceReduce", "reduction", "reduction", kMovement},
-    KernelFamily{"DeviceSelect", "selection", "selection"},
-    KernelFamily{"DevicePartition", "selection", "selection"},
-    KernelFamily{"DeviceHistogram", "histogram", "histogram"},
-    KernelFamily{"kernelHistogram", "histogram", "histogram"},
-    KernelFamily{"write_indices", "selection", "selection"},
-    KernelFamily{"static_kernel", "unrolled", "element-wise", kMovement},
-    KernelFamily{"transform_kernel", "unrolled", "element-wise", kMovement},
-    KernelFamily{"DeviceSegmented", "segmented_reduction", "segmented reduction"},
-    KernelFamily{"thrust::", "unrolled", "element-wise", kMovement},
-    KernelFamily{"scudnn", "convolution_simt", "convolution", kTiles},
-    KernelFamily{"convolve_sgemm", "convolution_simt", "convolution", kTiles},
-    KernelFamily{"simt_sfprop", "convolution_simt", "convolution", kTiles},
-    KernelFamily{"simt_sdgrad", "convolution_simt", "gradient of a convolution's image", kTiles},
-    KernelFamily{"simt_swgrad", "convolution_simt", "gradient of a convolution's filter", kTiles},
-    KernelFamily{"884cudnn", "convolution", "convolution", kTiles},
-    KernelFamily{"1688cudnn", "convolution", "convolution", kTiles},
-    KernelFamily{"causal_conv1d", "convolution_depthwise", "depthwise convolution"},
-    KernelFamily{"c1_k1_nhwc", "convolution_depthwise", "depthwise convolution"},
-    KernelFamily{"conv_depthwise", "convolution_depthwise", "depthwise convolution"},
-    KernelFamily{"grouped_direct_kernel", "convolution_depthwise", "depthwise convolution"},
-    KernelFamily{"winogradForward", "convolution_part", "part of a convolution"},
-    KernelFamily{"winogradWgrad", "convolution_part", "part of a convolution"},
-    KernelFamily{"computeOffsets", "convolution_part", "part of a convolution"},
-    KernelFamily{"scalePackedTensor", "convolution_part", "part of a convolution"},
-    KernelFamily{"fft2d", "convolution_part", "part of a convolution"},
-    KernelFamily{"reduce_wgrad", "convolution_part", "part of a convolution"},
-    KernelFamily{"im2col4d", "convolution_part", "part of a convolution"},
-    KernelFamily{"elementWise_fp", "recurrent", "recurrent layer"},
-    KernelFamily{"elemWiseRNN", "recurrent", "recurrent layer"},
-    KernelFamily{"Persist_fp", "recurrent", "recurrent layer"},
-    KernelFamily{"persistRNN", "recurrent", "recurrent layer"},
-    KernelFamily{"_fft", "fourier", "Fourier transform"},
-    KernelFamily{"selective_scan", "state_space", "state space layer"},
-    KernelFamily{"chunk_scan", "state_space", "state space layer"},
-    KernelFamily{"chunk_state", "state_space", "state space layer"},
-    KernelFamily{"state_passing", "state_space", "state space layer"},
-    KernelFamily{"delta_rule", "state_space", "state space layer"},
-    KernelFamily{"fprop", "convolution", "convolution", kTiles},
-    KernelFamily{"dgrad", "convolution", "gradient of a convolution's image", kTiles},
-    KernelFamily{"wgrad", "convolution", "gradient of a convolution's filter", kTiles},
-    KernelFamily{"_conv", "convolution_other", "convolution"},
-    KernelFamily{"convolve", "convolution_other", "convolution"},
-    KernelFamily{"bmm_", "experts", "products of experts"},
-    KernelFamily{"moe::dev::finalize", "vectorized", "sum of experts", kMovement},
-    KernelFamily{"moe::dev::", "reduction", "routing of experts", kMovement},
-    KernelFamily{"quantize_with_block_size", "tokens", "quantisation", kMovement},
-    KernelFamily{"scaled_fp8_quant", "tokens", "quantisation", kMovement},
-    KernelFamily{"rotary_embedding_kernel", "tokens", "rotary embedding", kMovement},
-    KernelFamily{"reshape_and_cache", "tokens", "writing of a cache", kMovement},
-    KernelFamily{"act_and_mul", "tokens", "gated activation", kMovement},
-    KernelFamily{"fused_rope", "tokens", "rotary embedding", kMovement},
-    KernelFamily{"cast_transpose", "tokens", "quantisation", kMovement},
-    KernelFamily{"gated_act", "tokens", "gated activation", kMovement},
-    KernelFamily{"swiglu", "tokens", "gated activation", kMovement},
-    KernelFamily{"geglu", "tokens", "gated activation", kMovement},
-    KernelFamily{"token_group_quant", "tokens", "quantisation", kMovement},
-    KernelFamily{"int8_quant", "tokens", "quantisation", kMovement},
-    KernelFamily{"uantizeBlockwise", "tokens", "quantisation", kMovement},
-    KernelFamily{"VectorQuant", "tokens", "quantisation", kMovement},
-    KernelFamily{"kdequant_mm", "tokens", "quantisation", kMovement},
-    KernelFamily{"mxfp8", "tokens", "quantisation", kMovement},
-    KernelFamily{"ApplyRotary", "tokens", "rotary embedding", kMovement},
-    KernelFamily{"rotary", "tokens", "rotary embedding", kMovement},
-    KernelFamily{"_rope", "tokens", "rotary embedding", kMovement},
-    KernelFamily{"NormRope", "tokens", "norm and rotary embedding", kMovement},
-    KernelFamily{"sampling::", "sampling", "sampling of a token"},
-    KernelFamily{"topk_topp", "sampling", "sampling of a token"},
-    KernelFamily{"fused_gate", "tokens", "routing of experts", kMovement},
-    KernelFamily{"grouped_topk", "tokens", "routing of experts", kMovement},
-    KernelFamily{"permute_kernel", "tokens", "routing of experts", kMovement},
-    KernelFamily{"moe_sum", "vectorized", "sum of experts", kMovement},
-    KernelFamily{"topkGating", "tokens", "routing of experts", kMovement},
-    KernelFamily{"moe_align_block_size", "tokens", "routing of experts", kMovement},
-    KernelFamily{"fused_moe_kernel", "experts", "products of experts"},
-    KernelFamily{"matmul_ogs", "experts", "products of experts"},
-    KernelFamily{"arlin::Marlin", "product_quantised", "product with quantised weights"},
-    KernelFamily{"machete", "product_quantised", "product with quantised weights"},
-    KernelFamily{"awq_gemm", "product_quantised", "product with quantised weights"},
-    KernelFamily{"gemm_4bit", "product_quantised", "product with quantised weights"},
-    KernelFamily{"gemm_half_q", "product_quantised", "product with quantised weights"},
-    KernelFamily{"VecQuant", "product_quantised", "product with quantised weights"},
-    KernelFamily{"tinygemm", "product_quantised", "product with quantised weights"},
-    // Products: what is not aligned comes before its generation, and what has no tensor cores
-    // before both.
-    KernelFamily{"gemm_fusion", "product", "fused matrix product", kProduct},
-    KernelFamily{"simt_sgemm", "product_simt", "matrix product", kProduct},
-    KernelFamily{"align16", "product", "matrix product", kProduct},
-    KernelFamily{"align1", "product_align1", "matrix product", kProduct},
-    KernelFamily{"align2", "product_align2", "matrix product", kProduct},
-    KernelFamily{"align4", "product_align4", "matrix product", kProduct},
-    KernelFamily{"cutlass_80_wmma", "product_wmma", "matrix product", kProduct, Block::kUnknown,
-                 kOlderKernel},
-    KernelFamily{"cutlass_7", "product_75", "matrix product", kProduct, Block::kUnknown,
-                 kOlderKernel},
-    KernelFamily{"cutlass_80", "product_80", "matrix product", kProduct, Block::kUnknown,
-                 kOlderKernel},
-    KernelFamily{"sm90_xmma_gemm", "product_90", "matrix product", kProduct},
-    KernelFamily{"sm80_xmma_gemm", "product_80", "matrix product", kProduct, Block::kUnknown,
-                 kOlderKernel},
-    KernelFamily{"nvjet_", "product_nvjet", "matrix product", kProduct},
-    KernelFamily{"dot_kernel", "product_vector", "product of two vectors", kProduct},
-    KernelFamily{"gemvx", "product_vector", "product with a vector", kProduct},
-    KernelFamily{"gemv", "product_vector", "product with a vector", kProduct},
-    KernelFamily{"ampere_sgemm", "product_simt", "matrix product", kProduct},
-    KernelFamily{"volta_sgemm", "product_simt", "matrix product", kProduct},
-    KernelFamily{"sgemm", "product_simt", "matrix product", kProduct},
-    KernelFamily{"ampere_", "product_80", "matrix product", kProduct},
-    KernelFamily{"cutlass", "product", "matrix product", kProduct},
-    KernelFamily{"gemm", "product", "matrix product", kProduct},
-    KernelFamily{"cublasLt", "product", "matrix product", kProduct},
-    KernelFamily{"matmul", "product", "matrix product", kProduct},
-    KernelFamily{"transformer_engine::", "tokens", "element-wise", kMovement},
-    KernelFamily{"adam", "lists", "optimizer", kMovement},
-    KernelFamily{"cupy_", "vectorized", "element-wise", kMovement, Block::kOne},
-    KernelFamily{"reduce_fusion", "fused_reduction", "fused reduction", kMovement},
-    KernelFamily{"_fusion", "fused", "fused element-wise", kMovement},
-    KernelFamily{"wrapped_reduce", "fused_reduction", "reduction", kMovement},
-    KernelFamily{"wrapped_", "fused", "a single operation of XLA", kMovement},
-};
+std::vector<KernelFamily> read_families() {
+  const auto file = nlohmann::json::parse(kKernelFamilies);
+  // The families' words stand in these.
+  static const auto remedies = file.at("remedies").get<std::map<std::string, std::string>>();
+  static const auto rows = file.at("families").get<std::vector<std::vector<std::string>>>();
+  std::vector<KernelFamily> families;
+  families.reserve(rows.size());
+  for (const std::vector<std::string>& row : rows) {
+    KernelFamily family{.word = row.at(0), .name = row.at(1), .operation = row.at(2)};
+    if (row.size() > 3) family.form = form_of(row[3]);
+    if (row.size() > 4) family.block = block_of(row[4]);
+    if (row.size() > 5) family.remedy = remedies.at(row[5]);
+    families.push_back(family);
+  }
+  return families;
+}
 
 }  // namespace
 
 std::span<const KernelFamily> kernel_families() {
-  return kKernelFamilies;
+  static const std::vector<KernelFamily> families = read_families();
+  return families;
 }
 
 const KernelFamily* kernel_family(std::string_view kernel_name) {
-  const auto* const found = std::find_if(
-      std::begin(kKernelFamilies), std::end(kKernelFamilies), [&](const KernelFamily& family) {
-        return kernel_name.find(family.word) != std::string_view::npos;
-      });
-  return found == std::end(kKernelFamilies) ? nullptr : found;
+  const auto families = kernel_families();
+  const auto found = std::ranges::find_if(families, [&](const KernelFamily& family) {
+    return kernel_name.find(family.word) != std::string_view::npos;
+  });
+  return found == families.end() ? nullptr : &*found;
 }
 
 }  // namespace inline_prof::model

@@ -1,5 +1,10 @@
-// Kernel families: what a kernel's name tells about how it works.  The one table of kernel names,
-// for predictions, for reports and for what is said about kernels without an operation.
+// Kernel families: what a kernel's name tells about how it works.  kernel_families.json is the one
+// table of kernel names, for predictions, for reports and for what is said about kernels without an
+// operation: names as PyTorch 1.13 to 2.11, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention
+// 2 and 3, FBGEMM, vLLM 0.11, SGLang, TensorRT-LLM, Transformer Engine 2, bitsandbytes, CUB, CuPy
+// 13, Inductor and XLA 0.10 have them.  The compiler's kernels (triton_...) come first: they have
+// the names of all the operators that they hold.  Of the products, what is not aligned comes before
+// its generation, and what has no tensor cores before both.
 #pragma once
 
 #include <cstdint>

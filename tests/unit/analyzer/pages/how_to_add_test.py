@@ -23,6 +23,8 @@ REGISTRY = "analyzer/model/registry.cpp"
 EXAMPLES = {"softmax": "analyzer/model/calibrated/softmax", "lines": "analyzer/read/lines", "count": "analyzer/cli/prof_analyze"}
 MACHINES = "analyzer/CMakeLists.txt"
 MACHINE_TEXTS = "analyzer/model/machine_texts.cpp"
+FAMILIES = "analyzer/model/families/kernel_families.json"
+FAMILIES_TEXT = "analyzer/model/families/kernel_families_text.hpp"
 # file -> the text that a row is put behind, and the row
 ROWS = {
     "macros/include/inline_prof/op_kind.hpp": [
@@ -41,9 +43,7 @@ ROWS = {
         ("OpWork work_of_kind(OpKind kind, Attributes& attributes) {\n  switch (kind) {",
          "case OpKind::kTranspose: return transpose(attributes);")],
     REGISTRY: [("kSoftmax, kMemory, kCast", ", kTranspose")],
-    "analyzer/model/families/kernel_family.cpp": [
-        ("constexpr KernelFamily kKernelFamilies[]{",
-         'KernelFamily{"kernel_of_the_page<", "vectorized", "work of the page", kMovement, Block::kVectors},')],
+    FAMILIES: [('"families": [', '["kernel_of_the_page<", "vectorized", "work of the page", "movement", "vectors"],')],
     "analyzer/report/columns.cpp": [
         ("std::vector<Column<Row>> all{", 'column<Row, [](const Row& row) { return 2 * row.calls; }>("twice_the_calls"),')],
     "analyzer/read/read_profile.cpp": [
@@ -98,6 +98,11 @@ def write(page, root, folder):
         files.setdefault(path, (root / path).read_text())
         for line, row in rows:
             files[path] = with_row(path, files[path], line, row)
+    # CMake makes this of the table, and the source includes it.
+    text = (root / f"{FAMILIES_TEXT}.in").read_text().replace("@kernel_families@", files.pop(FAMILIES))
+    files["analyzer/kernel_families_text.hpp"] = text
+    source = "analyzer/model/families/kernel_family.cpp"
+    files[source] = (root / source).read_text()
     for example, place in EXAMPLES.items():
         for file in (here / example).iterdir():
             files[f"{place}/{file.name}"] = file.read_text()
