@@ -56,7 +56,7 @@ TEST_F(ProfJson, IsNotLargerThan4MiBAfterAMonthOf1000Events) {
   std::lognormal_distribution<double> time_ns(10, 0.05);
   const auto add_hours = [&](EventRecord& event, int from, int to) {
     for (int i = 20 * from; i < 20 * to; ++i)
-      event.history->add(180.0 * i, 720 * i, time_ns(random));
+      event.history->add(180.0 * i, std::int64_t{720} * i, time_ns(random));
   };
   std::size_t after_a_day = 0;
   RunRecord run;
