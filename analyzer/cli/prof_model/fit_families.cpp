@@ -49,8 +49,9 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
   };
   const model::Predictor predictor(model::Models::kCalibrated);
   std::map<std::string, Launches> launches;
-  std::size_t next = 0;
+  std::size_t next = 0, trace = 0;
   for (const join::Run& run : analysis.runs) {
+    ++trace;
     for (const read::Event& event : run.profile.events) {
       const join::Row& row = analysis.rows[next++];
       const model::KernelFamily* const family = model::kernel_family(row.kernel_name.str());
@@ -65,7 +66,8 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
       const auto work = model::family_work(row.kernel_name.str(), *event.op, machine, blocks, base);
       if (!work) continue;
       Launches& equal =
-          launches[fmt::format("{} {} {}", event.name, read::op_text(*event.op), blocks)];
+          launches[fmt::format("{} {} {} {}", trace, event.name, read::op_text(*event.op), blocks)];
+      equal.row.trace = trace;
       equal.row.family = model::family_of_parameters(*family, *event.op);
       equal.row.work = *work;
       equal.row.measured_us += *row.corrected_us - delay_us;

@@ -12,17 +12,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 namespace inline_prof::model {
 namespace {
 
 constexpr double kUsualClockMhz = 1500;  // of a machine file without one
 constexpr double kInterval90 = 1.645;    // standard deviations of a normal distribution
-// Half-widths are shorter: few kernels, which take little time, have most of the deviation.  Of
-// traces and GPUs left out of the fit (docs/models/families.md) this holds 91 % of the time.
-constexpr double kFamilyInterval90 = 1.25;
+// Half-widths are shorter: few kernels have most of the deviation.  Of traces left out of the fit
+// (docs/models/families.md) this holds about 92 % of the time.
+constexpr double kFamilyInterval90 = 1.5;
 constexpr double kOfL2 = 0.5;  // what L2 still has of small tensors makes movements so much faster
-constexpr double kLaunchSpread = 0.3;  // of launches of one family
+constexpr double kLaunchSpread = 0.15;  // of launches of one family
 
 // Walks over the elements beside the one that every kernel makes: a softmax of long rows finds the
 // largest element, then the sum, then writes.
@@ -413,8 +414,8 @@ double loss(const std::vector<const FamilyRow*>& rows, const FamilyParameters& p
   return sum;
 }
 
-FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
-                            const FamilyParameters& start, const read::Machine& machine) {
+FamilyParameters best_of_family(const std::vector<const FamilyRow*>& rows,
+                                const FamilyParameters& start, const read::Machine& machine) {
   FamilyParameters best = start;
   double least = loss(rows, best, start, machine);
   // One parameter after the other, in steps that get smaller: three numbers need nothing cleverer.
@@ -435,19 +436,37 @@ FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
       }
     }
   }
-  // The error that is left, beside what was known of such kernels before: as if that were two rows.
-  constexpr double rows_before = 2, between_traces = 0.05;
-  double squares = 0, count = 0;
+  return best;
+}
+
+FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
+                            const FamilyParameters& start, const read::Machine& machine) {
+  FamilyParameters best = best_of_family(rows, start, machine);
+  // The error of each row as the other traces predict it, beside what launches differ by.  Long
+  // kernels count more, since an interval has to hold most of the time.
+  double squares = 0, weights = 0, count = 0;
+  std::map<std::size_t, FamilyParameters> without;  // by the trace that is left out
   for (const FamilyRow* row : rows) {
-    const double time_us = family_time_us(row->work, best, machine);
+    const auto [found, is_new] = without.try_emplace(row->trace, best);
+    if (is_new) {
+      std::vector<const FamilyRow*> others;
+      std::ranges::copy_if(rows, std::back_inserter(others),
+                           [&](const FamilyRow* other) { return other->trace != row->trace; });
+      if (!others.empty()) found->second = best_of_family(others, start, machine);
+    }
+    const FamilyParameters& parameters = found->second;
+    const double time_us = family_time_us(row->work, parameters, machine);
     const double error = std::log(time_us / row->measured_us);
-    const double of_launch = kLaunchSpread * best.launch_us / time_us;
-    squares += row->weight * std::max(0.0, error * error - of_launch * of_launch);
+    const double of_launch = kLaunchSpread * parameters.launch_us / time_us;
+    const double weight = row->weight * std::sqrt(row->measured_us);
+    squares += weight * std::max(0.0, error * error - of_launch * of_launch);
+    weights += weight;
     count += row->weight;
   }
-  best.sigma = std::hypot(
-      std::sqrt((start.sigma * start.sigma * rows_before + squares) / (rows_before + count)),
-      between_traces);
+  // The start, which is all that was known of such kernels before, counts as half a row.
+  constexpr double rows_before = 0.5;
+  best.sigma = std::sqrt((start.sigma * start.sigma * rows_before + squares / weights * count) /
+                         (rows_before + count));
   best.rows = static_cast<std::int64_t>(rows.size());
   for (const auto& [name, member] : kMembers)
     best.*member = rounded(best.*member);

@@ -80,10 +80,12 @@ struct FamilyRow {
   FamilyWork work;
   double measured_us = 0;
   double weight = 1;  // how often it was measured
+  std::size_t trace = 0;
 };
 
-// Fits each family with rows, starting from `start` and staying near it where rows are few.  The
-// same rows always give the same parameters.
+// Fits each family with rows, starting from `start` and staying near it where rows are few.  Its
+// `sigma` is that of traces left out, where there are several.  The same rows always give the same
+// parameters.
 [[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> fit_families(
     const std::vector<FamilyRow>& rows,
     const std::map<std::string, FamilyParameters, std::less<>>& start,
