@@ -104,10 +104,10 @@ import json, os, subprocess, sys
 program, machines, trace = sys.argv[1:]
 def rows(*options):
     report = json.loads(subprocess.run([program, trace, "--format", "json", *options], stdout=subprocess.PIPE, check=True).stdout)
-    return report["machine"], [row for row in report["rows"] if row["corrected_us"]]
-def known(rows):
     # A collective of one rank holds its wait for the others.
-    return [row for row in rows if row["predicted_us"] and row["op"] != "collective"]
+    return report["machine"], [row for row in report["rows"] if row["corrected_us"] and row["op"] != "collective"]
+def known(rows):
+    return [row for row in rows if row["predicted_us"]]
 def summary(rows):
     measured = sum(row["corrected_us"] for row in rows)
     return "sum %.2f  error %3.0f %%" % (sum(row["predicted_us"] for row in rows) / measured, 100 / measured * sum(
