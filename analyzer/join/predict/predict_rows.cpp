@@ -78,8 +78,9 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
   }
   if (input.op == nullptr || is_named_only) {
     const bool has_source = is_named_only && !input.op->source.empty();
-    row.reason = "operation not known" + (has_source ? ": " + input.op->source : "") +
-                 known_of_kernel(row, input);
+    const std::string known = known_of_kernel(row, input);
+    row.reason = std::string(known.empty() ? "operation" : "sizes") + " not known" +
+                 (has_source ? ": " + input.op->source : "") + known;
     return;
   }
   if (input.op->kind == op_kind_name(OpKind::kRegion)) {
