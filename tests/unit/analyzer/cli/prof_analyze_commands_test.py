@@ -51,6 +51,14 @@ def profile(gemm_us, driver="580.1", **more):
             "events": [event("gemm", "fc1", 0, gemm_us), event("relu", "fc2", 1, 50)], **more}
 
 
+def valid(name, text):
+    """The document, which follows its schema in docs/schemas."""
+    document = json.loads(text)
+    schema = json.loads((SOURCE / ("docs/schemas/%s.schema.json" % name)).read_text())
+    jsonschema.Draft7Validator(schema).validate(document)
+    return document
+
+
 class Bursts(InAFolder):
     def test_slow_products_are_said_to_be_predicted_as_in_bursts(self):
         # 2 * 8192^3 FLOP take 1.11 ms at the peak of an H200, and 1.44 as it is predicted.
@@ -103,10 +111,8 @@ class Phases(InAFolder):
         self.assertIn("phase 1 of 3, shown here: 40 iterations", other)
         self.assertIn("net  forward", other)
         self.assertNotIn("gemm", other)
-        document = json.loads(run(file, "--format", "json").stdout)
+        document = valid("report", run(file, "--format", "json").stdout)
         self.assertEqual([phase["is_shown"] for phase in document["runs"][0]["phases"]], [False, True, False])
-        schema = json.loads((SOURCE / "docs/schemas/report.schema.json").read_text())
-        jsonschema.validate(document, schema)
 
     def test_a_phase_that_is_not_there_is_refused(self):
         file = self.write("p.json", phased())
@@ -120,12 +126,11 @@ class Phases(InAFolder):
     def test_compare_takes_the_phase_that_launches_the_same(self):
         before = self.write("before.json", phased())
         after = self.write("after.json", phased(first="evaluate", factor=1.5))
-        document = json.loads(run("compare", before, after, "--format", "json").stdout)
+        document = valid("compare", run("compare", before, after, "--format", "json").stdout)
         self.assertEqual([event["event"] for event in document["events"]], ["gemm"])
         self.assertEqual(document["events"][0]["change"], "SLOWER")
         self.assertTrue(document["phase_before"].startswith("phase 1 of 3: 100 iterations"))
         self.assertTrue(document["phase_after"].startswith("phase 2 of 3: 100 iterations"))
-        jsonschema.validate(document, json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text()))
         evaluation = json.loads(run("compare", before, after, "--phase", 2, "--format", "json").stdout)
         self.assertEqual([event["event"] for event in evaluation["events"]], ["forward"])
         self.assertEqual(evaluation["events"][0]["change"], "SAME")
@@ -137,10 +142,9 @@ class Phases(InAFolder):
             self.write("r%d.prof.json" % rank, phased(first, 2.0 if rank == 3 else 1.0, rank=rank, world_size=4,
                                                       host_name="n%d" % rank,
                                                       profiler={"event_list_hash": "%d" % (rank == 2)}))
-        document = json.loads(run("ranks", self.path, "--format", "json").stdout)
+        document = valid("ranks", run("ranks", self.path, "--format", "json").stdout)
         self.assertTrue(document["phase"].startswith("phase 1 of 3: "))
         self.assertEqual([slow["device"]["rank"] for slow in document["slow_devices"]], [3])
-        jsonschema.validate(document, json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text()))
         self.assertIn("phase       phase 2 of 3: ", run("ranks", self.path, "--phase", 2).stdout)
         self.assertEqual(json.loads(run("ranks", self.path, "--phase", 2, "--format", "json").stdout)["slow_devices"], [])
         report = run(self.path, "--verbose", "--width", 200).stdout
@@ -440,9 +444,7 @@ class Ranks(InAFolder):
     def test_a_late_rank_makes_the_others_wait(self):
         done = run("ranks", self.write_ranks(8, late=5), "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        report = json.loads(done.stdout)
-        schema = json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text())
-        jsonschema.Draft7Validator(schema).validate(report)
+        report = valid("ranks", done.stdout)
         self.assertEqual((report["devices"], report["slow_devices"], report["stragglers"]),
                          (8, [], []))
         (split,) = report["collectives"]
@@ -545,9 +547,7 @@ class Ranks(InAFolder):
                 dict(real, host_name="node%04d" % host, rank=host, world_size=1000, events=events)))
         done = run("ranks", folder, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        report = json.loads(done.stdout)
-        schema = json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text())
-        jsonschema.Draft7Validator(schema).validate(report)
+        report = valid("ranks", done.stdout)
         self.assertEqual(report["devices"], 8000)
         found = {(p["dimension"], p["value"]): p for p in report["patterns"]}
         self.assertEqual(set(found), {("local device", "0"), ("host", "node0017")})
@@ -565,12 +565,12 @@ class Ranks(InAFolder):
         self.assertIn("  local device 0, 1000 devices\n", text)
         self.assertRegex(text, r"  host node0017, 8 devices: 1.3\d\d times as a whole\n")
 
-    def write_layout(self, slow):
-        """64 ranks of one device, 8 a host, where those for which `slow` is true take 1.5 times as long."""
+    def write_layout(self, factor_of):
+        """64 ranks of one device, 8 a host and 16 a rack, each of which takes `factor_of(rank)` times as long."""
         folder = self.path / "layout"
         folder.mkdir()
         for rank in range(64):
-            factor = (1.5 if slow(rank) else 1) * (1 + 0.0001 * rank)
+            factor = factor_of(rank) * (1 + 0.00001 * rank)
             document = profile(100, rank=rank, world_size=64, local_rank=rank % 8,
                                host_name="r%d-n%d" % (rank // 16, rank // 8 % 2))
             document["events"][0]["measured_times_ms"] = [0.1 * factor] * 20
@@ -590,19 +590,14 @@ class Ranks(InAFolder):
                 (lambda rank: rank // 16 == 2, (), ("rack", "r2", 16)),
                 (lambda rank: rank // 8 == 3, (), ("host", "r1-n1", 8)),
                 (lambda rank: rank // 4 % 4 == 2, ("--layout", "tp=4,pp=4,dp=4"), ("pp", "2", 16))]:
-            folder = self.write_layout(slow)
+            folder = self.write_layout(lambda rank, slow=slow: 1.5 if slow(rank) else 1)
             self.assertEqual(self.patterns(folder, *options), [expected])
             shutil.rmtree(folder)
 
     def test_a_position_whose_devices_lie_on_both_sides_of_the_bar_is_one_pattern(self):
         """Every local rank 5 takes 4 to 6 % longer, rank 13 of them twice as long; rank 20 by itself 1.3 times."""
-        folder = self.path / "layout"
-        folder.mkdir()
-        for rank in range(64):
-            factor = {13: 2.0, 20: 1.3}.get(rank, 1.04 + 0.003 * (rank // 8) if rank % 8 == 5 else 1) * (1 + 0.00001 * rank)
-            document = profile(100, rank=rank, world_size=64, local_rank=rank % 8, host_name="n%d" % (rank // 8))
-            document["events"][0]["measured_times_ms"] = [0.1 * factor] * 20
-            (folder / ("%d.prof.json" % rank)).write_text(json.dumps(document))
+        folder = self.write_layout(
+            lambda rank: {13: 2.0, 20: 1.3}.get(rank, 1.04 + 0.003 * (rank // 8) if rank % 8 == 5 else 1))
         report = json.loads(run("ranks", folder, "--format", "json").stdout)
         (pattern,) = report["patterns"]
         self.assertEqual((pattern["dimension"], pattern["value"], pattern["devices"]), ("local device", "5", 8))
@@ -612,7 +607,7 @@ class Ranks(InAFolder):
         self.assertEqual([slow["device"]["rank"] for slow in report["stragglers"]], [13, 20])
 
     def test_a_layout_that_cannot_be_is_refused(self):
-        folder = self.write_layout(lambda rank: False)
+        folder = self.write_layout(lambda rank: 1)
         for layout, status, words in [
                 ("tp", 2, '--layout: "tp": expected NAME=SIZE'), ("tp=0", 2, '"tp=0": expected NAME=SIZE'),
                 ("tp=4,", 2, "varies fastest first"), ("tp=4,tp=16", 2, '"tp" is there twice'),
@@ -640,12 +635,6 @@ class History(InAFolder):
         watched_run.make(folder, ranks, 3, 21.0, story)
         return folder
 
-    def valid(self, name, text):
-        schema = json.loads((SOURCE / "docs/schemas" / (name + ".schema.json")).read_text())
-        document = json.loads(text)
-        jsonschema.Draft7Validator(schema).validate(document)
-        return document
-
     def test_a_throttled_gpu_is_named_with_its_readings(self):
         folder = self.watched(["throttled", "restarted"])
         done = run("history", folder)
@@ -661,11 +650,11 @@ class History(InAFolder):
         self.assertIn("hardware    rank 3", ranks.stdout)
         self.assertIn("node00 rank 3 device 0: 1.37", ranks.stdout)
         self.assertNotIn("warning", ranks.stdout)
-        self.valid("ranks", run("ranks", folder, "--format", "json").stdout)
+        valid("ranks", run("ranks", folder, "--format", "json").stdout)
 
     def test_json_and_perfetto_have_every_series(self):
         folder = self.watched(["throttled"], 4)
-        document = self.valid("history", run("history", folder, "--format", "json").stdout)
+        document = valid("history", run("history", folder, "--format", "json").stdout)
         self.assertEqual([rank["rank"] for rank in document["ranks"]], [0, 1, 2, 3])
         self.assertEqual(len(document["ranks"][3]["own_us"]), len(document["columns"]["start_s"]))
         self.assertEqual(document["ranks"][3]["machine"]["sm_clock_mhz"][-1], 1410)
@@ -678,7 +667,7 @@ class History(InAFolder):
         file = sorted(self.watched(["throttled"]).iterdir())[3]
         words = " ".join(run(file).stdout.split())
         self.assertIn("changed all kernels became 1.380 times slower", words)
-        report = self.valid("report", run(file, "--format", "json").stdout)
+        report = valid("report", run(file, "--format", "json").stdout)
         self.assertEqual(len(report["changes"]), 1)
         self.assertIn("changed ", run(file, "--format", "md").stdout)
 
@@ -714,10 +703,7 @@ class Scaling(InAFolder):
                     json.dumps(profile(100 + 10 * rank, rank=rank)))
             runs.append(folder)
         done = run("scaling", *runs, "--format", "json", "--event-bias", "off")
-        document = json.loads(done.stdout)
-        schema = json.loads((SOURCE / "docs/schemas/scaling.schema.json").read_text())
-        jsonschema.Draft7Validator.check_schema(schema)
-        jsonschema.validate(document, schema)
+        document = valid("scaling", done.stdout)
         rows = document["times"]
         self.assertEqual([row["gpus"] for row in rows if row["layer"] is None], [1, 2, 4])
         of_fc1 = [(row["gpus"], round(row["mean_us"]), round(row["slowest_us"]))

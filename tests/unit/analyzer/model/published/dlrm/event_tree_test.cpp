@@ -105,26 +105,6 @@ TEST(StreamTimes, UniteWhatOverlaps) {
   EXPECT_EQ(times.total_us, 35.0);
 }
 
-// 2 us a recorded event are the profiler's own.
-TEST(Overheads, AreWhatIsLeftBetweenTheEvents) {
-  const auto trace = TraceBuilder()
-                         .op("a", 0, 100)
-                         .op("inside", 10, 20)
-                         .call("cudaLaunchKernel", 15, 5, 1)
-                         .call("cudaLaunchKernel", 60, 10, 2)
-                         .op("b", 105, 10)
-                         .trace();
-  const Overheads costs = overheads(event_tree(trace));
-  const std::string shapes = "(((-1,),), ((-1,),))";
-  EXPECT_EQ(costs.between.mean, 105 - 100 - 2);
-  EXPECT_EQ(costs.before.at("a").at(shapes).mean, 15 - 2);  // "inside" lies before the launch
-  EXPECT_EQ(costs.among.at("a").at(shapes).mean, 60 - 20);
-  EXPECT_EQ(costs.after.at("a").at(shapes).mean, 100 - 70 - 2);  // "a" itself
-  EXPECT_EQ(costs.among.at("b").at(shapes).mean, 10 - 2);
-  EXPECT_EQ(costs.launch.at("cudaLaunchKernel").mean, 4.0);
-  EXPECT_EQ(costs.launches.at("a").size(), 2U);
-}
-
 TEST(Overheads, OfACallThatOnlyWaitsHaveNoLaunch) {
   const auto trace =
       TraceBuilder().op("item", 0, 50).call("cudaStreamSynchronize", 10, 30, 1).trace();

@@ -28,6 +28,7 @@ TEST(RelativeFit, RefusesWhatHasNoRelativeError) {
 
 TEST(SeerTree, StopsAtItsNumberOfSplits) {
   std::vector<TreeSample> samples;
+  samples.reserve(1000);
   for (int i = 0; i < 1000; ++i) {
     samples.push_back({{static_cast<double>(i)}, static_cast<double>((i * 7919) % 1000)});
   }
