@@ -71,8 +71,12 @@ void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, boo
   session_.label_events.note_launch(site, occurrence, launch.stream);
   if (occurrence < site.events.size())
     return;  // another thread has added it, or operators are learned
-  waits_for_names_ = !are_names_wanted();
-  if (waits_for_names_) return;
+  if (are_names_wanted()) {
+    waits_for_names_ = false;
+  } else if (site.graph == nullptr) {  // a graph has the names of its capture
+    waits_for_names_ = true;
+    return;
+  }
   site.events.resize(occurrence + 1, nullptr);
   site.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
   if (site.graph != nullptr) return meet_replay(session_, site, launch, occurrence);
@@ -102,11 +106,11 @@ void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, boo
   set_indices(*event);
 }
 
-void Discovery::iteration_starts() {
+void Discovery::iteration_starts(std::int64_t position) {
   // An application that begins the iterations asks as each one begins.
   const bool can_rest = OperatorLearning::some_ask() && session_.run.iteration_source == "macro";
-  const bool are_wanted =
-      waits_for_names_ || is_fresh_ || !can_rest || session_.operators.are_wanted();
+  const bool are_wanted = waits_for_names_ || is_fresh_ || !can_rest ||
+                          session_.operators.are_wanted() || position == session_.settings.warmup;
   are_names_wanted_.store(are_wanted, std::memory_order_relaxed);
 }
 

@@ -47,8 +47,9 @@ class Discovery {
   // Every launch of this iteration is met: none is known from an earlier one.
   [[nodiscard]] bool is_first_iteration() const noexcept { return is_fresh_; }
   // An iteration of the warm-up begins.  Once the application has named the launches of one, its
-  // names are not wanted until something else is launched, which waits for an iteration with names.
-  void iteration_starts();
+  // names are not wanted until something else is launched, which waits for an iteration with names;
+  // the last one is.
+  void iteration_starts(std::int64_t position);
   // Needs no mutex.
   [[nodiscard]] bool are_names_wanted() const noexcept {
     return are_names_wanted_.load(std::memory_order_relaxed);

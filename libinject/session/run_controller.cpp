@@ -199,7 +199,7 @@ void RunController::start_in_warmup(std::int64_t iteration) {
     if (position == kSearchedInWarmup && !session_.source.confirm()) return;
     if (is_fresh_start(position)) session_.discovery.begin_anew();
     session_.operators.iteration_starts(position);
-    return session_.discovery.iteration_starts();
+    return session_.discovery.iteration_starts(position);
   }
   session_.operators.warmup_ends();
   if (!session_.source.confirm()) return;
