@@ -117,6 +117,20 @@ Eigen::VectorXd prompt_features(const Sizes& sizes) {
   return features;
 }
 
+// TensorRT-LLM's own kernels for Blackwell leave unusual heads to its older ones
+// (NVIDIA/TensorRT-LLM, class FmhaDispatcher), whose instructions Ampere has too: 2048 operations
+// of a multiprocessor in a clock (NVIDIA A100 Tensor Core GPU Architecture whitepaper, 2020).
+void encoder_transfer(std::string_view source, const read::Machine& trained,
+                      const read::Machine& machine, std::span<double> values) {
+  constexpr double older_flops = 2048;
+  const auto is_blackwell = [](const read::Machine& each) {
+    return each.compute_capability.starts_with("10.");
+  };
+  const SourceGpu gpu(machine);
+  if (source.starts_with("torch_flow") && is_blackwell(machine) && !is_blackwell(trained))
+    values[kOdd] *= older_flops * gpu.clocks_per_us / gpu.flops_per_us;
+}
+
 Eigen::VectorXd encoder_features(const Sizes& sizes) {
   Eigen::VectorXd features(4);
   features << std::log2(sizes[kQueries]), std::log2(sizes[kKeys] / sizes[kQueries]),
@@ -206,6 +220,15 @@ Eigen::VectorXd decoding_features(const Sizes& sizes) {
       std::log2(sizes[kHeads] / sizes[kKvHeads]), 1.5 * std::log2(sizes[kHeadDim]),
       std::log2(sizes[kWindow] / sizes[kKeys]);
   return features;
+}
+
+// Latencies go by the clock.  Not so for prompts, whose launches are as long on A100 as on H100.
+void decoding_transfer(std::string_view /*source*/, const read::Machine& trained,
+                       const read::Machine& machine, std::span<double> values) {
+  const SourceGpu from(trained), to(machine);
+  for (const DecodingParameter in_clocks :
+       {kCall, kUnit, kStep, kChain, kHeadUnit, kHeadStep, kHeadChain})
+    values[in_clocks] *= from.clocks_per_us / from.units / (to.clocks_per_us / to.units);
 }
 
 // Which sources have a kernel of this name.
@@ -337,6 +360,7 @@ const SourceForm& attention_encoders_form() {
              std::size_t variant) { return prompt_time(sizes, machine, values, variant, false); },
       .features = encoder_features,
       .fold_sizes = {kQueries, kHeads, kBatch},
+      .transfer = encoder_transfer,
       .kind = OpKind::kAttention,
       .query = query<Phase::kEncoders>};
   return form;
@@ -355,6 +379,7 @@ const SourceForm& attention_decoding_form() {
       .time = decoding_time,
       .features = decoding_features,
       .fold_sizes = {kKeys, kHeads, kKvHeads},
+      .transfer = decoding_transfer,
       .kind = OpKind::kAttention,
       .query = query<Phase::kDecoding>};
   return form;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +20,7 @@ constexpr double kNormal95 = 1.6449;
 // Libraries differ in what a call includes and in their kernels: beyond what the sources at hand
 // differ by, a further one is off by as much.
 constexpr double kOtherSourceSigma = 0.28;
+constexpr double kUsualClockMhz = 1700;
 // Work that no row has, such as a backward pass at the efficiency of a forward one.
 constexpr double kOtherWorkSigma = 0.2;
 
@@ -33,6 +33,11 @@ std::string group_name(const SourceForm& form, const Row& row) {
   return name;
 }
 
+// A group's name is its source and the types.
+std::string_view types_of(std::string_view group) {
+  return group.substr(std::min(group.find(' '), group.size() - 1) + 1);
+}
+
 Prediction operation_prediction(const SourceForm& form, const BySource& model,
                                 const BySource::Answer& answer, const SourceQuery& query) {
   Prediction prediction = as_prediction(answer.estimate, answer.bound, std::string(form.model),
@@ -42,26 +47,6 @@ Prediction operation_prediction(const SourceForm& form, const BySource& model,
     prediction.is_extrapolated = true;
   }
   return prediction;
-}
-
-// Returns how a source's parameter changes from one GPU to another.  Experts by Triton and Marlin
-// multiply on Blackwell as on Hopper: a multiprocessor does as much in a clock, whatever the data
-// sheet's peak.
-double transfer_factor(std::string_view parameter, std::string_view source,
-                       const read::Machine& trained, const read::Machine& machine) {
-  if (!trained.boost_clock_mhz || !machine.boost_clock_mhz) return 1;
-  const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
-  for (const char* in_clocks : {"unit_us", "step_us", "chain_us"})
-    if (parameter.ends_with(in_clocks)) return 1 / clock;
-  if (parameter != "efficiency" ||
-      (source.find("moe_triton") == source.npos && source.find("marlin") == source.npos))
-    return 1;
-  const auto is_before_hopper = [](const read::Machine& each) {
-    return std::strtod(each.compute_capability.c_str(), nullptr) < 9;
-  };
-  if (is_before_hopper(trained) || is_before_hopper(machine)) return 1;
-  const SourceGpu from(trained), to(machine);
-  return clock * to.units / from.units * from.flops_per_us / to.flops_per_us;
 }
 
 class BySourceModel : public Model {
@@ -121,6 +106,7 @@ class BySourceModel : public Model {
 
 SourceGpu::SourceGpu(const read::Machine& machine)
     : units(static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1))),
+      clocks_per_us(units * machine.boost_clock_mhz.value_or(kUsualClockMhz)),
       bytes_per_us(machine.memory_gb_per_s * 1e3) {
   constexpr double usual_l2_mb = 40, usual_tflops = 100;
   l2_bytes = machine.l2_mb.value_or(usual_l2_mb) * 1e6;
@@ -136,8 +122,7 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
       is_transfer_(parameters.machine != machine.id) {
   const std::vector<read::Machine> known = builtin_machines();
   const auto trained = std::ranges::find(known, trained_machine_, &read::Machine::id);
-  const bool has_same_units = trained != known.end() && trained->sm_count == machine.sm_count &&
-                              trained->peak_tflops == machine.peak_tflops;
+  const bool has_same_units = trained != known.end() && trained->sm_count == machine.sm_count;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kSourceGroups);
@@ -153,15 +138,18 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
     if (node.has("conformal")) own.conformal = json["conformal"];
     Group group;
     group.values = parameter_values(own, form.specs);
-    for (std::size_t i = 0; i < form.specs.size() && trained != known.end(); ++i)
-      group.values[i] *= transfer_factor(form.specs[i].name, name, *trained, machine);
+    if (is_transfer_ && !has_same_units && form.carries != nullptr && !form.carries(group.values)) {
+      left_out_.emplace(name);
+      return;
+    }
+    if (form.transfer != nullptr && trained != known.end())
+      form.transfer(name, *trained, machine, group.values);
     group.variant = static_cast<std::size_t>(node.member(kSourceVariant).integer());
     if (group.variant >= form.variants) node.member(kSourceVariant).fail("no such way to work");
     group.rows = static_cast<double>(node.member("rows").integer());
     const auto features = [&](const RawPoint& point) { return form.features(point); };
     group.calibration = Calibration(read_residual(own, size_count, features), read_local_scale(own),
-                                    read_conformal(own), unit_sigma(is_transfer_, has_same_units),
-                                    !is_transfer_ || has_same_units);
+                                    read_conformal(own), unit_sigma(is_transfer_, has_same_units));
     groups_.emplace(name, std::move(group));
   });
 }
@@ -175,17 +163,19 @@ BySource::Answer BySource::answer(const Group& group, const Sizes& sizes) const 
 std::optional<BySource::Answer> BySource::of_group(std::string_view group,
                                                    const Sizes& sizes) const {
   const auto found = groups_.find(group);
-  if (found == groups_.end()) return std::nullopt;
-  return answer(found->second, sizes);
+  if (found != groups_.end()) return answer(found->second, sizes);
+  if (!left_out_.contains(group)) return std::nullopt;
+  SourceQuery query;
+  query.types = types_of(group);
+  query.sizes = sizes;
+  return of_query(query);
 }
 
 std::optional<BySource::Answer> BySource::of_query(const SourceQuery& query) const {
   std::vector<Answer> answers;
   for (const auto& [name, group] : groups_) {
-    const std::size_t blank = std::min(name.find(' '), name.size());
-    const std::string_view source = std::string_view(name).substr(0, blank);
-    const std::string_view types = std::string_view(name).substr(std::min(blank + 1, name.size()));
-    if (types != query.types || (query.may_be && !query.may_be(source))) continue;
+    const std::string_view source = std::string_view(name).substr(0, name.find(' '));
+    if (types_of(name) != query.types || (query.may_be && !query.may_be(source))) continue;
     answers.push_back(answer(group, query.sizes));
   }
   if (answers.empty()) return std::nullopt;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ struct SourceGpu {
   explicit SourceGpu(const read::Machine& machine);
 
   double units;  // multiprocessors
+  // Cycles of all multiprocessors together; by a usual clock where the data sheet has none.
+  double clocks_per_us;
   double bytes_per_us;
   double l2_bytes = 0;
   double flops_per_us = 0;
@@ -76,6 +79,11 @@ struct SourceForm {
                      std::span<const double> values, std::size_t variant) = nullptr;
   Eigen::VectorXd (*features)(const Sizes& sizes) = nullptr;
   std::vector<std::size_t> fold_sizes = {};  // by which whole groups of rows are held out
+  // Makes a source's parameters those of another GPU than the one that was measured.
+  void (*transfer)(std::string_view source, const read::Machine& trained,
+                   const read::Machine& machine, std::span<double> values) = nullptr;
+  // Whether a source is as slow as this on another generation too, else the others answer for it.
+  bool (*carries)(std::span<const double> values) = nullptr;
   OpKind kind = OpKind::kOperator;
   // Empty where the operation is none of the form's, or no source has such a kernel.
   std::optional<SourceQuery> (*query)(const Operation& operation) = nullptr;
@@ -120,6 +128,7 @@ class BySource {
   std::string trained_machine_;
   bool is_transfer_ = false;
   std::map<std::string, Group, std::less<>> groups_;
+  std::set<std::string, std::less<>> left_out_;  // of another generation, see carries()
 };
 
 [[nodiscard]] std::unique_ptr<Model> make_by_source(const SourceForm& form,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <string>
@@ -105,13 +106,47 @@ SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<cons
   const double of_choices = bytes * sizes[kTokens] * sizes[kTopK] * (hidden + inter);
   const double moves_us =
       (moved / values[kMoves] + of_choices / values[kChoiceMoves]) / gpu.bytes_per_us;
-  // A product alone is one kernel of the seven that a layer has in a trace of vLLM's.
+  // A product alone is one kernel; a layer has seven: its rows' quantisation, three of routing
+  // (scores, counts, offsets), two products, and the sum over the choices.
   const double share = matrices > 1 ? 1 : 1.0 / 7;
   const double launch_us = values[kLaunch] * share + values[kActiveCost] * sizes[kActive] / 100;
   const double work_us = power_sum(values[kOverlap], weights_us, compute_us, chain_us) + moves_us;
   return {launch_us + work_us, launch_us > work_us                             ? "launch"
                                : compute_us > std::max({weights_us, moves_us}) ? "compute"
                                                                                : "memory"};
+}
+
+// A source that gets less of the bandwidth is not held by memory.
+constexpr double kLeastWeights = 0.5;
+
+// Some releases of a library have no fast kernel for a generation: FlashInfer's of CUTLASS take
+// four times those of TensorRT-LLM on Hopper, which are the same code, and as long on Blackwell.
+bool carries(std::span<const double> values) {
+  return values[kWeights] >= kLeastWeights;
+}
+
+void transfer(std::string_view source, const read::Machine& trained, const read::Machine& machine,
+              std::span<double> values) {
+  const SourceGpu from(trained), to(machine);
+  const double clocks = to.clocks_per_us / from.clocks_per_us;
+  for (const Parameter in_clocks : {kLaunch, kChain})
+    values[in_clocks] *= to.units / from.units / clocks;
+  const double by_clock = clocks * from.bytes_per_us / to.bytes_per_us;
+  if (values[kWeights] < kLeastWeights) values[kWeights] *= by_clock;
+  // Rows of choices are many small pieces of work: H100, H200 and B200 move 0.8 to 1.3 TB/s of
+  // them, whatever their memory could.
+  values[kChoiceMoves] *= by_clock;
+  // Triton and Marlin multiply on Blackwell as fast in a clock as on Hopper.
+  const auto is_before_hopper = [](const read::Machine& each) {
+    return std::strtod(each.compute_capability.c_str(), nullptr) < 9;
+  };
+  const double flops = to.flops_per_us / from.flops_per_us;
+  const bool multiplies_by_clock =
+      (source.find("moe_triton") != source.npos || source.find("marlin") != source.npos) &&
+      !is_before_hopper(trained) && !is_before_hopper(machine);
+  if (multiplies_by_clock) values[kEfficiency] *= clocks / flops;
+  // A tile's weights come through L2 and are unpacked, by the clock.
+  values[kSmallTiles] *= multiplies_by_clock ? 1 : flops / clocks;
 }
 
 Eigen::VectorXd features(const Sizes& sizes) {
@@ -290,6 +325,8 @@ const SourceForm& experts_form() {
       .time = time,
       .features = features,
       .fold_sizes = {kTokens, kHidden, kInter},
+      .transfer = transfer,
+      .carries = carries,
       .kind = OpKind::kGroupedGemm,
       .query = query};
   return form;

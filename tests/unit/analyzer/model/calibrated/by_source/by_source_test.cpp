@@ -4,6 +4,7 @@
 #include "model/calibrated/experts/experts.hpp"
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/file_text.hpp"
 #include "read/parameters.hpp"
 
@@ -110,6 +111,21 @@ TEST(BySource, AnotherGpuTakesTheNearestOnesWithAWiderInterval) {
              other = predictor.predict(op, gpu_named("h100-pcie-80gb"), {"FlashAttnFwdSm90", 0});
   ASSERT_TRUE(own.prediction && other.prediction);
   EXPECT_GT(width(*other.prediction), 1.5 * width(*own.prediction));
+}
+
+TEST(BySource, ASourceWithoutAFastKernelIsNotCarriedToAnotherGeneration) {
+  const auto answered_by = [](const std::string& machine) {
+    const model::BySource sources(
+        model::experts_form(), model::choose_parameters("experts_h200-sxm-141gb_f8e4m3", "experts"),
+        gpu_named(machine));
+    model::Sizes sizes{512, 2816, 704, 8, 128, 1, 3, 0};
+    model::experts_form().complete(sizes);
+    const auto answer =
+        sources.of_group("vllm_modeloptfp8moe_flashinfer_cutlass_flashinferexperts f8e4m3", sizes);
+    return answer ? answer->sources : 0;
+  };
+  EXPECT_EQ(answered_by("h100-sxm5-80gb"), 1U);
+  EXPECT_EQ(answered_by("b200-sxm-180gb"), 2U);
 }
 
 TEST(ExpertLoads, AreThoseOfTheFullestGpu) {
