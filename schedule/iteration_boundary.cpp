@@ -133,6 +133,8 @@ constexpr double kMostInCommon = 0.2;
 // The most that an iteration and what comes before the first one end with, likewise: an optimizer's
 // step, before steps are captured in a graph.
 constexpr double kLongestEnd = 0.3;
+// Launches behind a wait that the first iteration may be found to lack; likewise.
+constexpr std::size_t kMostMissed = 2;
 
 Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
   const Round round(cycle.steady.size());
@@ -149,7 +151,8 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
   const bool is_behind_one = at != log.waits().end() && *at == boundary.first_launch;
   const double between = static_cast<double>(early + behind);
   // The first iteration lacks some launches behind the wait.
-  if (is_behind_one && early != 0 && static_cast<double>(behind) <= kMostInCommon * between) {
+  if (early != 0 && (behind <= kMostMissed ||
+                     (is_behind_one && static_cast<double>(behind) <= kMostInCommon * between))) {
     boundary.steady_index = last;
     return boundary;
   }
@@ -163,6 +166,9 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
           .steady_index = round.behind(boundary.steady_index, to_next),
           .is_known = true};
 }
+
+// Launches; a decoder's pass for a token may have fewer, after prompts of the same kernels.
+constexpr std::size_t kFewestOfTraining = 24;
 
 // An optimizer's step: all kernels of the cycle that update parameters.
 struct Updates {
@@ -202,6 +208,16 @@ std::size_t launch_at(const LaunchLog& log, std::size_t begin, const Cycle& cycl
   return launch;
 }
 
+// Returns true if no launches before begin as the first iteration does.
+bool is_new(const LaunchLog& log, std::size_t first) {
+  constexpr std::size_t compared = 4;
+  const std::uint64_t begin = log.hash(first, first + compared);
+  for (std::size_t i = 0; i < first; ++i) {
+    if (log.hash(i, i + compared) == begin) return false;
+  }
+  return log.dropped() == 0;
+}
+
 // An iteration ends with the optimizer's step, and what little comes between that and the next wait
 // of the host. A boundary that the launches before the iterations tell is right if it lies there.
 Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const Cycle& cycle,
@@ -213,8 +229,9 @@ Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const C
   std::size_t to_wait = size;
   for (const std::size_t wait : cycle.waits)
     to_wait = std::min(to_wait, round.distance(end, wait));
-  if (boundary.is_known && round.distance(end, boundary.steady_index) <= std::min(to_wait, most))
-    return boundary;
+  const bool lies_there =
+      boundary.is_known && round.distance(end, boundary.steady_index) <= std::min(to_wait, most);
+  if (lies_there && (to_wait > most || is_new(log, boundary.first_launch))) return boundary;
   const std::size_t place = to_wait <= most ? round.behind(end, to_wait) : end;
   return {.first_launch = launch_at(log, first_regular, cycle, place),
           .steady_index = place,
@@ -262,28 +279,57 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
           .is_known = true};
 }
 
+// Returns true if a kernel of the cycle is launched for the first time in the first iteration.
+bool has_new_kernel(const LaunchLog& log, std::size_t first, const Cycle& cycle) {
+  std::vector<bool> is_met(log.kernel_count());
+  for (const std::uint32_t kernel : log.launches().first(first))
+    is_met[kernel] = true;
+  return std::any_of(cycle.steady.begin(), cycle.steady.end(),
+                     [&](std::uint32_t kernel) { return !is_met[kernel]; });
+}
+
 }  // namespace
 
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   Boundary boundary = from_launches(log, positions, cycle);
-  const auto is_sure = [&] {
-    return boundary.first_launch + log.dropped() == 0 ||
-           std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  const auto is_behind_wait = [&] {
+    return std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
   };
-  boundary.is_sure = is_sure();
+  const auto updates = updates_in(log, cycle);
   const Launches before = log.launches().first(boundary.first_launch);
   const bool is_trained_before =
       log.dropped() != 0 || std::any_of(before.begin(), before.end(),
                                         [&](std::uint32_t kernel) { return log.updates(kernel); });
-  if (boundary.is_known && boundary.is_sure && !is_trained_before) return boundary;
-  if (const auto updates = updates_in(log, cycle)) {
+  const bool is_told_by_launches =
+      boundary.is_known && !is_trained_before &&
+      (boundary.first_launch == 0 ||
+       (is_behind_wait() && (!updates || is_new(log, boundary.first_launch))));
+  if (!is_told_by_launches && updates) {
     boundary = behind_updates(log, positions[cycle.first_segment], cycle, *updates, boundary);
-  } else if (!cycle.waits.empty()) {
+  } else if (!is_told_by_launches && !cycle.waits.empty()) {
     boundary = behind_wait(log, cycle, boundary);
   }
-  boundary.is_sure = is_sure();
+  const std::size_t first = boundary.first_launch;
+  const std::size_t at =
+      launch_at(log, positions[cycle.first_segment], cycle, boundary.steady_index);
+  const bool is_behind_steady = at == 0 || !cycle.varies[log.launches()[at - 1]];
+  boundary.is_sure =
+      first + log.dropped() == 0 || (updates && !is_told_by_launches) ||
+      (is_behind_steady && is_new(log, first)) ||
+      (is_behind_wait() && (log.dropped() != 0 || has_new_kernel(log, first, cycle) ||
+                            cycle.steady.size() < kFewestOfTraining));
   return boundary;
+}
+
+bool is_behind_others(const LaunchLog& log, std::size_t first, const Cycle& cycle) {
+  constexpr std::size_t looked_at = 8;
+  const Launches last =
+      log.launches().subspan(first - std::min(first, looked_at), std::min(first, looked_at));
+  return std::none_of(last.begin(), last.end(), [&](std::uint32_t kernel) {
+    return cycle.varies[kernel] ||
+           std::find(cycle.steady.begin(), cycle.steady.end(), kernel) != cycle.steady.end();
+  });
 }
 
 }  // namespace inline_prof::schedule

@@ -13,8 +13,10 @@ struct Boundary {
   std::size_t first_launch = 0;  // of the first iteration, in `launches`
   std::size_t steady_index = 0;  // Cycle::steady[steady_index] begins an iteration
   bool is_known =
-      false;             // false: the launches begin within the cycle; the anchor ends an iteration
-  bool is_sure = false;  // nothing is launched before, or the host waits there
+      false;  // false: the launches begin within the cycle; the anchor ends an iteration
+  // It is behind an optimizer's step; or the launches that it begins with did not come before; or
+  // the host waits there, and nothing before could be an iteration.
+  bool is_sure = false;
 };
 
 // Follows the periodic part back from the run's first anchor to its beginning. Launches that only
@@ -25,5 +27,8 @@ struct Boundary {
 // begin there.
 [[nodiscard]] Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                                      const Cycle& cycle);
+
+// Returns true if the launches before `first` are not the cycle's: no iteration was under way.
+[[nodiscard]] bool is_behind_others(const LaunchLog& log, std::size_t first, const Cycle& cycle);
 
 }  // namespace inline_prof::schedule

@@ -39,6 +39,7 @@ enum class Readings : std::uint8_t;
 // An iteration starts at the `firsts_after_anchor`-th launch of `first` after a launch of `anchor`.
 struct FoundIteration {
   std::uint32_t anchor = 0;             // launched once an iteration, as late in it as possible
+  bool is_group = false;                // it is, several times, without `first` in between
   std::uint32_t first = 0;              // the iteration's first launch; may equal `anchor`
   std::size_t firsts_after_anchor = 1;  // at least 1
   std::size_t firsts_before_anchor =
@@ -113,15 +114,15 @@ class IterationFinder {
   // probabilites, 1814), times the share of launches that do not vary, and
   //   at most 0.88 up to 16 periods, and 0.9 below 64: equal iterations may be the micro-steps of a
   //   longer one
-  //   at most 0.9 where it begins behind launches that may be the end of an iteration, too
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
   //   at most 0.45 where most launches are in what interrupts the iterations, or this has many
-  //   kernels of its own, and where several kernels come together in some of them alone: these may
-  //   be micro-steps, not always as many; where most varies and the beginning is not sure; and
-  //   where half as much as the iterations have was launched since the last one halved where the
-  //   boundary is not known
+  //   kernels of its own; where several kernels come together in some of them alone: these may be
+  //   micro-steps, not always as many; where the beginning is not sure (Boundary::is_sure); where a
+  //   follower misses a tenth of them; and where half as much as the iterations have was launched
+  //   since the last one
+  // halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look
   // like iterations until the optimizer's step comes.
@@ -174,6 +175,7 @@ class IterationFinder {
   [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
+  void doubt_what_is_not_followed(FoundIteration& found, const Cycle& cycle);
   // Returns true if it is another one than before.
   [[nodiscard]] bool take(FoundIteration found);
   [[nodiscard]] std::size_t firsts_of_evaluation(const FoundIteration& found) const;

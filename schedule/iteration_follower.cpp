@@ -31,6 +31,7 @@ Step IterationFollower::on_anchor() noexcept {
   if (!word_.empty()) return on_letter(false);
   const Place place = place_;
   const std::size_t firsts = firsts_;
+  if (is_group_ && place == Place::kBehindAnchor && firsts == 0) return Step::kNothing;
   place_ = Place::kBehindAnchor;
   firsts_ = 0;
   if (place == Place::kUnknown) return Step::kNothing;
@@ -76,6 +77,21 @@ void IterationFollower::find_place_in_word() noexcept {
       return;
     }
   }
+}
+
+std::vector<std::size_t> starts_in(std::span<const std::uint32_t> launches,
+                                   const FoundIteration& found) {
+  IterationFollower follower(found);
+  std::vector<std::size_t> starts;
+  const auto take = [&](Step step, std::size_t launch) {
+    if (step != Step::kNothing && step != Step::kStarts && !starts.empty()) starts.pop_back();
+    if (step == Step::kStarts || step == Step::kStartsAgain) starts.push_back(launch);
+  };
+  for (std::size_t i = 0; i < launches.size() && !follower.is_lost(); ++i) {
+    if (launches[i] == found.first) take(follower.on_first(), i);
+    if (launches[i] == found.anchor) take(follower.on_anchor(), i);
+  }
+  return starts;
 }
 
 }  // namespace inline_prof::schedule

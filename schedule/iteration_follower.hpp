@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace inline_prof::schedule {
@@ -25,7 +26,8 @@ class IterationFollower {
   static constexpr std::size_t kLongestWord = 512;
 
   explicit IterationFollower(const FoundIteration& iteration)
-      : before_anchor_(iteration.firsts_before_anchor),
+      : is_group_(iteration.is_group),
+        before_anchor_(iteration.firsts_before_anchor),
         after_anchor_(iteration.firsts_after_anchor),
         of_evaluation_(iteration.firsts_of_evaluation),
         word_(iteration.word),
@@ -44,6 +46,7 @@ class IterationFollower {
 
   enum class Place : std::uint8_t { kUnknown, kInside, kBehindAnchor };
 
+  bool is_group_;
   std::size_t before_anchor_;
   std::size_t after_anchor_;
   std::size_t of_evaluation_;
@@ -56,5 +59,10 @@ class IterationFollower {
   std::size_t letters_seen_ = 0;
   std::optional<std::size_t> next_letter_{};  // its place in the word, if known
 };
+
+// Returns where iterations start in `launches`, of which `found` names two, without those that turn
+// out to be none; up to where the follower is lost.
+[[nodiscard]] std::vector<std::size_t> starts_in(std::span<const std::uint32_t> launches,
+                                                 const FoundIteration& found);
 
 }  // namespace inline_prof::schedule

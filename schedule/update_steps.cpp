@@ -107,20 +107,16 @@ Beginning beginning(const LaunchLog& log, std::size_t first_update, std::size_t 
 // Counts the updates behind which a follower begins an iteration where it should.
 std::size_t followed(const Launches& all, const std::vector<Update>& updates,
                      const FoundIteration& found, std::size_t behind_update) {
-  IterationFollower follower(found);
-  std::size_t starts = 0;
-  std::size_t right = 0;
-  auto next = updates.begin();
-  for (std::size_t i = updates.front().begin; i < updates.back().end; ++i) {
-    if (all[i] == found.first && follower.on_first() == Step::kStarts) {
-      ++starts;
-      while (next->end + behind_update < i)
-        ++next;
-      right += next->end + behind_update == i ? 1U : 0U;
-    }
-    if (all[i] == found.anchor) static_cast<void>(follower.on_anchor());
-  }
-  return starts + 1 <= updates.size() ? right : 0;
+  const std::size_t begin = updates.front().begin;
+  std::vector<std::size_t> due;
+  due.reserve(updates.size());
+  for (const Update& update : updates)
+    due.push_back(update.end + behind_update - begin);
+  const auto starts = starts_in(all.subspan(begin, updates.back().end - begin), found);
+  if (starts.size() >= updates.size()) return 0;
+  return static_cast<std::size_t>(std::count_if(
+      starts.begin(), starts.end(),
+      [&](std::size_t start) { return std::binary_search(due.begin(), due.end(), start); }));
 }
 
 }  // namespace
@@ -128,7 +124,7 @@ std::size_t followed(const Launches& all, const std::vector<Update>& updates,
 std::optional<FoundIteration> iteration_between_updates(const LaunchLog& log,
                                                         Allowance& allowance) {
   const Launches all = log.launches();
-  if (all.size() < kFewestWithUpdates) return std::nullopt;
+  if (log.weight_of(all) < kFewestWithUpdates) return std::nullopt;
   const std::vector<Update> updates = updates_of(log, allowance);
   if (updates.size() < 2) return std::nullopt;
   const std::size_t count = updates.size() - 1;

@@ -147,6 +147,14 @@ TEST(IterationFollower, StartsBehindTheLastOfSeveralAnchors) {
   EXPECT_EQ(follow(iteration, "afaaafffaaf"), ".S...S....S");
 }
 
+// Two micro-steps, an optimizer's step of several launches of one kernel, and sometimes an
+// evaluation.
+TEST(IterationFollower, TakesAGroupOfAnchorsForOne) {
+  const FoundIteration iteration{
+      .anchor = 1, .is_group = true, .first = 2, .firsts_before_anchor = 2};
+  EXPECT_EQ(follow(iteration, "ffaaaffaaafffffaaaffaaa"), ".....S....S.V.....S....");
+}
+
 TEST(IterationFollower, IsLostAfterThreeBreaksInARow) {
   bool is_lost = true;
   EXPECT_EQ(follow(kOneAndOne, "faaafaaa", &is_lost), "..BBS.BB");
