@@ -84,7 +84,7 @@ bool fits(const inline_prof_work& work, std::string_view kernel) {
 // Cuts a number in parts that add up to it.
 std::int64_t part_of(std::int64_t whole, double from, double to) noexcept {
   const auto up_to = [&](double share) {
-    return static_cast<std::int64_t>(static_cast<double>(whole) * share + 0.5);
+    return (static_cast<std::int64_t>(2 * static_cast<double>(whole) * share) + 1) / 2;
   };
   return up_to(to) - up_to(from);
 }
@@ -272,7 +272,7 @@ void OperatorLearning::note_launch(const LaunchSite& site, const hook::Launch& l
 
 void OperatorLearning::describe_event(const LaunchSite& site, const hook::Launch& launch,
                                       record::EventRecord& event) {
-  if (learned_.empty()) return;
+  if (learned_.empty() || learns_.load(std::memory_order_relaxed)) return;
   LearnedKernel& learned = learned_kernel(site, event.layer_name);
   learned.name = site.kernel->event_name.substr(0, kLongestName);
   const std::size_t place = learned.events.size();
@@ -285,7 +285,8 @@ void OperatorLearning::describe_event(const LaunchSite& site, const hook::Launch
 
 void OperatorLearning::name_library_event(const hook::Launch& launch, const libraries::OpFrame& op,
                                           record::EventRecord& event) {
-  if (learned_.empty() || !event.layer_name.empty()) return;
+  if (learned_.empty() || learns_.load(std::memory_order_relaxed)) return;
+  if (!event.layer_name.empty()) return;
   LearnedKernel& learned = learned_library_call(launch, op);
   const std::size_t place = learned.events.size();
   learned.events.push_back(&event);

@@ -76,7 +76,8 @@ class OperatorLearning {
   void iteration_starts(std::int64_t position);
   void warmup_ends() noexcept;
   void note_launch(const LaunchSite& site, const hook::Launch& launch);
-  // Gives a new event what was learned of its launch.
+  // Gives a new event what was learned of its launch; not in the iteration that is learned from,
+  // whose events are met once more in the next.
   void describe_event(const LaunchSite& site, const hook::Launch& launch,
                       record::EventRecord& event);
   // The same for the first launch of a library's call, of which only the layer is learned.
