@@ -37,7 +37,7 @@ constexpr double kGenerationSeconds = 7 * 86400.0;
 
 // The shift to this power has a tail that is extrapolated as an exponential one. 2 would fit
 // Gaussian noise, 1 noise with an exponential tail; simulations of levels that last for hours ask
-// for less than 2.
+// for less than 2 (tests/bench/change_point_bench.cpp).
 constexpr double kPower = 1.5;
 constexpr double kMargin = 1.1;
 
