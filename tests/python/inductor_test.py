@@ -151,7 +151,7 @@ class InductorTest(unittest.TestCase):
             ours.pause()
             self.assertIs(CachingAutotuner.run, original)
             compiling.compile_fx(types.SimpleNamespace(graph=types.SimpleNamespace(nodes=[node("linear", modules=("L['self'].x",))])))
-            ours.resume("compiled")
+            ours.resume()
             self.assertIsNot(CachingAutotuner.run, original)
             self.assertEqual([each.modules for each in ours._graphs], [{"linear": ("x",)}])
             ours.remove()

@@ -1,145 +1,17 @@
-"""Checks what newer versions of PyTorch 2 do, on made-up tables and calls: hooks that are called after a forward that raised, the warning about global hooks, and torch.compile's tracing."""
+"""Checks what torch.compile's tracing makes of hooks, on made-up calls."""
 
-import collections
 import contextlib
 import itertools
-import re
 import unittest
 import unittest.mock
-import warnings
 
 from needs import torch_or_skip
 
 torch = torch_or_skip()
 from torch import nn
-from torch.utils.hooks import RemovableHandle
-from torch.nn.modules import module as module_globals
 
-import inline_prof.torch as hooks
 from fake_abi import hooked
-from inline_prof.torch import compiling, forward, optimizers, shapes
-
-# As PyTorch 2.8 says it.
-GLOBAL_HOOKS = ("Using `torch.compile(module)` when there are global hooks on modules (e.g., from "
-                "`register_module_forward_hook`); this will cause the hooks to fire an extra time")
-
-
-class Tables:
-    """The global hooks of a PyTorch that has `always_call`, and its call of a module."""
-
-    def __init__(self):
-        self.before = collections.OrderedDict()
-        self.after = collections.OrderedDict()
-        self.always = {}
-
-    def _added(self, table, hook):
-        handle = RemovableHandle(table)
-        table[handle.id] = hook
-        return handle
-
-    def register_before(self, hook):
-        return self._added(self.before, hook)
-
-    def register_after(self, hook, *, with_kwargs=False, always_call=False):
-        handle = self._added(self.after, hook)
-        self.always[handle.id] = always_call
-        return handle
-
-    def module_call(self):
-        """nn.Module.__call__ that uses these hooks."""
-        tables = self
-
-        def call(self, *args):
-            for hook in list(tables.before.values()):
-                assert hook(self, args) is None
-            try:
-                result = self.forward(*args)
-            except Exception:
-                for key, hook in list(tables.after.items()):
-                    if tables.always[key]:
-                        hook(self, args, None)
-                raise
-            for hook in list(tables.after.values()):
-                assert hook(self, args, result) is None
-            return result
-
-        return call
-
-    def has_any(self):
-        return bool(self.before or self.after)
-
-
-class NewerTorch(unittest.TestCase):
-    def setUp(self):
-        self.tables = tables = Tables()
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        for name, value in (("register_module_forward_pre_hook", tables.register_before),
-                            ("register_module_forward_hook", tables.register_after),
-                            ("_has_any_global_hook", tables.has_any)):
-            stack.enter_context(
-                unittest.mock.patch.object(module_globals, name, value, create=True))
-        call = tables.module_call()
-        stack.enter_context(unittest.mock.patch.object(nn.Module, "__call__", call))
-        stack.enter_context(unittest.mock.patch.object(forward, "_CALL", call.__code__))
-        stack.enter_context(warnings.catch_warnings())
-        self.hooked = stack
-
-    def start(self):
-        return self.hooked.enter_context(hooked())
-
-    def test_an_exception_that_a_forward_catches_leaves_no_path(self):
-        abi = self.start()
-        seen = []
-
-        class Raises(nn.Module):
-            def forward(self, x):
-                raise ValueError("mine")
-
-        class Catches(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.inner = nn.Sequential(Raises())
-
-            def forward(self, x):
-                with contextlib.suppress(ValueError):
-                    self.inner(x)
-                seen.append(abi.path())
-                return x
-
-        Catches()(torch.ones(1))
-        self.assertEqual(seen, ["Catches"])
-        with self.assertRaisesRegex(ValueError, "mine"):
-            nn.Sequential(Raises())(torch.ones(1))
-        self.assertEqual(abi.path(), "")
-
-    def test_nothing_stays_registered(self):
-        self.start()
-        self.assertTrue(self.tables.has_any())
-        hooks.remove()
-        self.assertFalse(self.tables.has_any())
-
-    def compiled_call(self):
-        """As OptimizedModule.__call__ begins."""
-        if self.tables.has_any():
-            warnings.warn(GLOBAL_HOOKS, stacklevel=2)
-
-    def test_the_warning_about_global_hooks_is_not_for_ours(self):
-        warnings.simplefilter("error")
-        before = list(warnings.filters)
-        self.start()
-        self.compiled_call()
-        with self.assertRaises(UserWarning):
-            warnings.warn("another one")
-        hooks.remove()
-        self.assertEqual(warnings.filters, before)
-
-    def test_the_warning_about_the_programs_own_hooks_stays(self):
-        warnings.simplefilter("error")
-        self.tables.register_before(lambda module, args: None)
-        self.start()
-        with self.assertRaisesRegex(UserWarning, re.escape(GLOBAL_HOOKS[:40])):
-            self.compiled_call()
+from inline_prof.torch import compiling, optimizers, shapes, tables
 
 
 class Tracing(unittest.TestCase):
@@ -149,7 +21,7 @@ class Tracing(unittest.TestCase):
         self.is_compiling = False
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
-        for module in (forward, optimizers, shapes):
+        for module in (optimizers, shapes, tables):
             stack.enter_context(unittest.mock.patch.object(module, "is_compiling",
                                                            lambda: self.is_compiling))
         self.abi = stack.enter_context(hooked())

@@ -119,7 +119,7 @@ class SimulatedGpuTest(FolderTest):
         self.assertRegex(named.stderr, r"\Ainline_prof: wrote \S+/prof\.json; next: prof-analyze \S+\n\Z")
         lines = named.stdout.splitlines()
         self.assertEqual(lines[0], alone.stdout.splitlines()[0])
-        self.assertEqual(lines[1:], ["hooks 0 0", "places [] []"])
+        self.assertEqual(lines[1:], ["hooked False", "places [] []"])
         profile = self.profile()
         self.assertTrue(profile["complete"])
         layers = self.layers()

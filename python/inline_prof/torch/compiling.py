@@ -5,7 +5,6 @@ leaves the hook out of the graph.  torch.compiler.disable would break the graph 
 """
 
 import sys
-import warnings
 
 import torch
 
@@ -13,29 +12,30 @@ import torch
 is_compiling = (getattr(getattr(torch, "compiler", None), "is_compiling", None)  # 2.3
                 or getattr(getattr(torch, "_utils", None), "is_compiling", None))  # 2.1
 
-# The warning of PyTorch 2.8 and later for a compiled module with global hooks: they run for the wrapper as
-# well, which is no layer here.
-_ABOUT_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks"
+_tracer = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+# Sets the function that this thread compiles frames by, None for none, and returns the one before.
+set_tracer = getattr(_tracer, "set_eval_frame", lambda _: None)
 
 
 def has_compiled():
-    """Returns whether a part of the program is compiled.  PyTorch guards it by the tables of global hooks: when ours come or
-    go, it is compiled again, and launches other kernels."""
+    """Returns whether a part of the program is compiled.  PyTorch guards it by the functions that it calls: when ours come or go
+    in their place, it is compiled again, and launches other kernels."""
     counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None) or {}
     return counters.get("frames", {}).get("total", 0) > 0
 
 
-def silence_warning():
-    """Silences PyTorch's warning about our hooks: the program may turn warnings into errors.  Returns a function that takes
-    this back."""
-    has_any = getattr(torch.nn.modules.module, "_has_any_global_hook", None)
-    if has_any is None or has_any():  # the program's own hooks: the warning is for it
-        return lambda: None
-    warnings.filterwarnings("ignore", message=_ABOUT_GLOBAL_HOOKS)
-    ours = warnings.filters[0]
+def skip_in_tracer(function):
+    """Lets the tracer begin inside what `function` calls, as without it."""
+    if hasattr(_tracer, "set_code_exec_strategy"):  # 2.8
+        skips = _tracer._FrameExecStrategy(_tracer._FrameAction.SKIP, _tracer._FrameAction.DEFAULT)
+        _tracer.set_code_exec_strategy(function.__code__, skips)
+    elif hasattr(_tracer, "skip_code"):
+        _tracer.skip_code(function.__code__)
 
-    def take_back():
-        if ours in warnings.filters:
-            warnings.filters.remove(ours)
 
-    return take_back
+def show_call_to_tracer(before, after):
+    """Lets the tracer take `after` for nn.Module's own _call_impl: it then goes on in `forward` at once, and sets no guard on it."""
+    for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        known = sys.modules.get(name)
+        if getattr(known, "unpatched_nn_module_call_impl", None) is before:
+            known.unpatched_nn_module_call_impl = after

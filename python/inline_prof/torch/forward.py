@@ -1,11 +1,10 @@
-"""Sets the path in the forward pass, by global module hooks, which leave modules as they are."""
+"""Sets the path in the forward pass, by hooks around modules' calls, which leave modules as they are."""
 
 import sys
 
 import torch
 
 from .backward import number_of_next_node
-from .compiling import is_compiling
 
 # The code that every call of a module runs, with the module as `self`.
 _CALL = torch.nn.Module._call_impl.__code__
@@ -24,9 +23,6 @@ def modules_at_work(frame):
 def _drop_left_behind(stack, frame):
     """Removes places left behind by an exception: their modules' calls are no longer open."""
     at_work = [id(module) for module in modules_at_work(frame)]
-    if not at_work:
-        return  # the program calls modules in its own way
-    del at_work[0]
     kept = []
     for place in stack:
         if place.key in at_work:
@@ -35,8 +31,8 @@ def _drop_left_behind(stack, frame):
     stack[:] = kept
 
 
-def make_hooks(threads, places, backward, shapes, guard, on_root, rest):
-    """Returns the two global hooks.  They run at every call of every module, so all they use are locals of this function, and
+def make_hooks(threads, places, backward, shapes, guard, on_root):
+    """Returns the two hooks.  They run at every call of every module, so all they use are locals of this function, and
     the common case is written out."""
     roots = places.roots
     mark = backward.mark
@@ -59,10 +55,6 @@ def make_hooks(threads, places, backward, shapes, guard, on_root, rest):
         return stack[-1].children.get(key) or places.child(stack, module)
 
     def enter(module, args):
-        if is_compiling is not None and is_compiling():
-            return
-        if rest.is_on:
-            return
         try:
             thread = threads.mine
             stack = thread.stack
@@ -90,10 +82,6 @@ def make_hooks(threads, places, backward, shapes, guard, on_root, rest):
             guard(error)
 
     def leave(module, args, result):
-        if is_compiling is not None and is_compiling():
-            return
-        if rest.is_on:
-            return
         try:
             thread = threads.mine
             stack = thread.stack

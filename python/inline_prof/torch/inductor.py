@@ -10,7 +10,6 @@ import sys
 
 import torch
 
-from .backward import current_node
 from .operators import distinct_bytes, moves
 from .threads import Path
 
@@ -156,7 +155,6 @@ class Inductor:
         self._patched = []  # (owner, name, original, ours)
         self.is_on = True
         self._is_over = False
-        self.outermost = ""  # the path around compiled modules without hooks on modules
 
     # --- what is replaced, and put back
 
@@ -196,9 +194,8 @@ class Inductor:
             self._put_back(lambda name: name != "compile_fx")
             self._works, self._codes = {}, {}
 
-    def resume(self, outermost):
+    def resume(self):
         self.is_on = True
-        self.outermost = outermost
         self.look()
 
     def remove(self):
@@ -292,10 +289,7 @@ class Inductor:
             before = thread.path
             text = before.text if before is not None else ""
             module, operations = self._call_of(frame.f_code.co_filename, frame.f_lineno) or ((), 1)
-            if not text and self.outermost:
-                is_backward = current_node is not None and current_node() is not None
-                text = self.outermost + (".backward" if is_backward else "")
-            elif not module and operations < 2:
+            if not module and operations < 2:
                 return None
             thread.set(self._path(text, module, operations))
             return thread, before

@@ -6,7 +6,6 @@ import threading
 from .. import abi as words
 from ..importing import call_after_import
 from .backward import Backward
-from .compiling import has_compiled
 from .descriptions import of_module
 from .forward import make_hooks, modules_at_work
 from .inductor import Inductor
@@ -40,7 +39,7 @@ class Session:
         self._backward.refill()
         self._places = Places(of_module)
         enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
-                                  self._on_root, self._rest)
+                                  self._on_root)
         self._tables = Tables()
         self._learning = Learning(abi, threads, self._fail, self._end_rest)
         self._inductor = Inductor(abi, threads, self._fail, self._rest)
@@ -120,6 +119,7 @@ class Session:
     def _end_rest(self):
         if self._rest.is_on:
             self._rest.is_on = False
+            self._tables.set_module_hooks(*self._name_hooks)
             for module in reversed(modules_at_work(sys._getframe())):
                 self._name_hooks[0](module, ())
 
@@ -129,6 +129,7 @@ class Session:
             return self.end()
         self._rest.is_on = bool(wants & words.WANTS_LAYERS_LATER)
         if self._rest.is_on:
+            self._tables.silence_module_hooks()
             self._backward.spans.clear()
             return self._learning.follow(False)
         wants_layers = bool(wants & words.WANTS_LAYERS)
@@ -137,14 +138,10 @@ class Session:
         self._learning.follow(wants & words.WANTS_OPERATORS and wants_layers)
         if not self._names_modules and wants_layers:
             # The program launches something else now: the library looks for new events.
-            if has_compiled():
-                # Hooks on modules would make PyTorch compile again.
-                return self._inductor.resume("compiled")
-            self._inductor.resume("")
+            self._inductor.resume()
             self._names_modules = True
             self._shapes.resume()
             self._backward.resume()
-            self._tables.set_module_hooks(*self._name_hooks)
         elif not wants_layers:
             self._inductor.pause()
         if self._names_modules and not wants_layers:
@@ -160,6 +157,7 @@ class Session:
                 # The library tells labels by their launches.
                 self._shapes.remove()
         if self._names_modules:
+            self._tables.set_module_hooks(*self._name_hooks)
             self._inductor.look()
             self._backward.refill()
         may_sleep = bool(wants & words.WANTS_TO_WAKE)

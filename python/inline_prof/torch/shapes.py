@@ -9,7 +9,7 @@ import itertools
 import torch
 
 from . import descriptions
-from .compiling import is_compiling
+from .compiling import has_compiled, is_compiling
 
 
 def stream_of(value):
@@ -49,7 +49,7 @@ class Shapes:
         return self._is_met
 
     def label_hooks(self, on_labels):
-        """Returns the two global module hooks for when paths are no longer wanted: for most modules they only look at the class.
+        """Returns the two module hooks for when paths are no longer wanted: for most modules they only look at the class.
         `on_labels` is called after every few labels, for programs whose optimizers make no steps."""
         known = {}  # class -> Description or None
         labels = itertools.count(1)
@@ -61,15 +61,11 @@ class Shapes:
             return known[kind]
 
         def enter(module, args):
-            if is_compiling is not None and is_compiling():
-                return
             description = description_of(module)
             if description is not None:
                 self._guarded(self.enter, description, module, args)
 
         def leave(module, args, result):
-            if is_compiling is not None and is_compiling():
-                return
             description = description_of(module)
             if description is not None:
                 self._guarded(self.leave, description, module, args, result)
@@ -166,7 +162,9 @@ class Shapes:
     # --- functions that belong to no module
 
     def patch_functions(self):
-        """Puts ours in the place of functions that modules call by their full name."""
+        """Puts ours in the place of functions that modules call by their full name, but for compiled programs."""
+        if has_compiled():
+            return
         for namespace, name, parameters, description in descriptions.functions():
             original = getattr(namespace, name, None)
             if original is None:

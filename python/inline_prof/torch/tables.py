@@ -1,21 +1,21 @@
-"""Sets our hooks in PyTorch's global tables, and removes them safely.
+"""Sets our hooks on modules' calls and optimizers' steps, and removes them safely.
 
-PyTorch calls hooks while it iterates over their table, and raises in the application if an entry is removed meanwhile.  So a
-hook is first replaced by one that does nothing.  Its entry is removed once no thread is inside a table: at once in nearly
-every program, else at a later call of a module.
+Modules have ours around nn.Module._call_impl. PyTorch's tables of global hooks would be simpler, but torch.compile guards its
+code by their lengths, and compiles again when hooks come or go.
+
+PyTorch calls the hooks of steps while it iterates over their table, and raises in the application if an entry is removed
+meanwhile.  So a hook is first replaced by one that does nothing.  Its entry is removed once no thread is inside a table: at
+once in nearly every program, else at a later call of a module.
 """
 
+import functools
 import importlib
 import sys
 
 import torch
+from torch.nn import Module
 
-from .compiling import is_compiling, silence_warning
-
-_CALL = torch.nn.Module._call_impl.__code__
-# Its part that iterates over copies, in a PyTorch that has one.
-_ON_COPIES = [each for each in _CALL.co_consts if getattr(each, "co_name", None) == "inner"]
-
+from .compiling import is_compiling, set_tracer, show_call_to_tracer, skip_in_tracer
 
 # The code that calls the hooks around an optimizer's step.
 _STEP = torch.optim.Optimizer.profile_hook_step(lambda optimizer: None).__code__
@@ -38,27 +38,57 @@ class Tables:
     """The hooks of modules and of optimizers' steps, while they are set and until they are gone."""
 
     def __init__(self):
-        self._modules = []  # handles: before a call, after it
-        self._steps = []  # of an optimizer
-        self._on_copies = set(_ON_COPIES)
+        self._enter = self._leave = _nothing  # around each call of a module
+        self._original = Module._call_impl
+        self._ours = self._around(self._original)
+        self._places = [name for name in ("_call_impl", "__call__") if vars(Module)[name] is self._original]  # both in PyTorch 2.0
+        self._steps = []  # handles of an optimizer's
         self._step_hooks = ()  # code of ours
-        self._take_back_silence = lambda: None
+
+    def _around(self, original):
+        @functools.wraps(original)
+        def _call_impl(self, /, *args, **kwargs):
+            # The tracer takes that for a constant.
+            if is_compiling is not None and is_compiling():
+                return original(self, *args, **kwargs)
+            tracer = set_tracer(None)
+            tables._enter(self, args)
+            set_tracer(tracer)
+            result = None
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                tracer = set_tracer(None)
+                tables._leave(self, args, result)
+                set_tracer(tracer)
+            return result
+
+        tables = self
+        skip_in_tracer(_call_impl)
+        return _call_impl
 
     def set_module_hooks(self, enter, leave):
         """Sets the hooks, or replaces those set before."""
-        self._on_copies.add(enter.__code__)  # in every PyTorch
-        if not self._modules:
-            self._take_back_silence = silence_warning()
-            modules = torch.nn.modules.module
-            # After a forward that raised, too.
-            self._modules = [modules.register_module_forward_pre_hook(enter),
-                             modules.register_module_forward_hook(leave, always_call=True)]
-        else:
-            self._replace(self._modules, enter, leave)
+        self._enter, self._leave = enter, leave
+        self._replace_call(self._original, self._ours)
+
+    def silence_module_hooks(self):
+        """Leaves functions in their place that do nothing: a module that is at work now may be left with hooks."""
+        self._enter = self._leave = _nothing
+
+    def drop_module_hooks(self):
+        self.silence_module_hooks()
+        self._replace_call(self._ours, self._original)
+
+    def _replace_call(self, before, after):
+        for name in self._places:
+            if vars(Module)[name] is before:
+                setattr(Module, name, after)
+        show_call_to_tracer(before, after)
 
     def set_step_hooks(self, before, after):
         if self._steps:
-            return self._replace(self._steps, before, after)
+            return self._replace_steps(before, after)
         module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
         self._step_hooks = (before.__code__, after.__code__)
         self._steps = [module.register_optimizer_step_pre_hook(before),
@@ -67,45 +97,25 @@ class Tables:
 
     def silence_step_hooks(self):
         """Leaves functions in their place that do nothing: set_step_hooks() may come at any time, also inside a step."""
-        self._replace(self._steps, _nothing, _nothing)
-
-    def drop_module_hooks(self):
-        self._silence_modules(self._settle_modules)
-        self._settle_modules()
+        self._replace_steps(_nothing, _nothing)
 
     def drop_all(self):
         self.silence_step_hooks()
-        self._silence_modules(self._settle)
         self._settle()
 
-    def _silence_modules(self, settle):
-        def enter(module, args):
-            if is_compiling is not None and is_compiling():
-                return
-            settle()
+    def _settle(self, *_):
+        if self._steps and self._is_step_at_work():
+            return self.set_module_hooks(self._settle, _nothing)
+        for handle in self._steps:
+            handle.remove()
+        self._steps.clear()
+        return self.drop_module_hooks()
 
-        self._on_copies.add(enter.__code__)
-        self._replace(self._modules, enter, _nothing)
-
-    @staticmethod
-    def _replace(handles, *hooks):
-        for handle, hook in zip(handles, hooks):
+    def _replace_steps(self, *hooks):
+        for handle, hook in zip(self._steps, hooks):
             table = handle.hooks_dict_ref()
             if table is not None and handle.id in table:
                 table[handle.id] = hook
-
-    def _settle(self):
-        # Steps first: calls of modules, which try again, end with the modules' hooks.
-        if self._steps and not self._is_step_at_work():
-            self._remove(self._steps)
-        if not self._steps:
-            self._settle_modules()
-
-    def _settle_modules(self):
-        if self._modules and not any(code is _CALL and called not in self._on_copies
-                                     for code, called in _open_calls()):
-            self._remove(self._modules)
-            self._take_back_silence()
 
     def _is_step_at_work(self):
         # A loop at the last entry does not read its table again.
@@ -116,9 +126,3 @@ class Tables:
     def _is_last(handle):
         table = handle.hooks_dict_ref()
         return not table or next(reversed(table)) == handle.id
-
-    @staticmethod
-    def _remove(handles):
-        for handle in handles:
-            handle.remove()
-        handles.clear()

@@ -63,8 +63,7 @@ class Thread:
 
 
 class Rest:
-    """Whether hooks stay in their tables and do nothing: the library knows the names for now.  Taking them away would make
-    PyTorch compile again."""
+    """Whether hooks stay in their places and do nothing: the library knows the names for now."""
 
     __slots__ = ("is_on",)
 

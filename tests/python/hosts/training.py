@@ -50,7 +50,6 @@ for _ in range(int(sys.argv[1])):
     optimizer.zero_grad()
     driver.wait()
 print("loss", float(model(torch.ones(2)).sum().detach()))
-hooks = nn.modules.module
-print("hooks", len(hooks._global_forward_hooks), len(hooks._global_forward_pre_hooks))
+print("hooked", hasattr(nn.Module._call_impl, "__wrapped__"))
 print("places", [place for place in sys.path if "startup" in place],
       [type(finder).__name__ for finder in sys.meta_path if "inline" in type(finder).__module__])

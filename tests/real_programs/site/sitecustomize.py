@@ -23,10 +23,10 @@ def write_what_is_left(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
     torch = sys.modules.get("torch")
     if not folder or torch is None:
         return
-    modules, steps = torch.nn.modules.module, sys.modules["torch.optim.optimizer"]
+    steps = sys.modules["torch.optim.optimizer"]
     places = {name: list(vars(owner)[name].values()) for owner, name in (
-        (modules, "_global_forward_pre_hooks"), (modules, "_global_forward_hooks"),
         (steps, "_global_optimizer_pre_hooks"), (steps, "_global_optimizer_post_hooks"))}
+    places["call of a module"] = [torch.nn.Module._call_impl]
     places["scaled_dot_product_attention"] = [torch.nn.functional.scaled_dot_product_attention]
     places["autograd"] = [torch.autograd._engine_run_backward]
     places["CUDAGraph"] = [each for each in vars(torch.cuda.CUDAGraph).values() if callable(each)]
