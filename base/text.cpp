@@ -1,9 +1,11 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 namespace inline_prof::base {
@@ -136,6 +138,75 @@ std::string readable_name(std::string_view name) {
   if (status != 0 || demangled == nullptr) return std::string(name);
   const std::string_view readable = demangled.get();
   return std::string(readable.substr(0, parameter_list(readable)));
+}
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) {
+    if (c == '"') cell += '"';
+    cell += c;
+  }
+  return cell + '"';
+}
+
+// Only the last star met needs to be tried again: whatever an earlier one could take in addition,
+// the last can take as well.
+bool glob_matches(std::string_view pattern, std::string_view text) {
+  std::size_t in_pattern = 0;
+  std::size_t in_text = 0;
+  std::size_t after_star = std::string_view::npos;  // in the pattern, behind the last star met
+  std::size_t star_end = 0;                         // in the text, where that star's share ends
+  while (in_text < text.size()) {
+    if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {
+      after_star = ++in_pattern;
+      star_end = in_text;
+    } else if (in_pattern < pattern.size() &&
+               (pattern[in_pattern] == '?' || pattern[in_pattern] == text[in_text])) {
+      ++in_pattern;
+      ++in_text;
+    } else if (after_star != std::string_view::npos) {
+      in_pattern = after_star;
+      in_text = ++star_end;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', in_pattern) == std::string_view::npos;
+}
+
+namespace {
+
+// Longer words are compared by their first bytes only.
+constexpr std::size_t kLongestWord = 64;
+
+// Returns how many bytes must be inserted, removed or replaced to turn `a` into `b`. V.
+// Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", Soviet
+// Physics Doklady 10(8), 1966; row by row as in R. Wagner and M. Fischer, "The string-to-string
+// correction problem", Journal of the ACM 21(1), 1974, doi:10.1145/321796.321811.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  a = a.substr(0, kLongestWord);
+  b = b.substr(0, kLongestWord);
+  std::array<std::size_t, kLongestWord + 1> row{};  // from a's first i bytes to b's first j
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
+  return *std::min_element(known.begin(), known.end(), [word](auto a, auto b) {
+    return edit_distance(word, a) < edit_distance(word, b);
+  });
 }
 
 }  // namespace inline_prof::base

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,5 +33,21 @@ namespace inline_prof::base {
 
 // Returns a kernel's name as a person writes it: demangled, without its parameter list.
 [[nodiscard]] std::string readable_name(std::string_view name);
+
+// Writes values into a table of comma-separated values (RFC 4180).
+
+// Returns `text` as a cell: in quotes if it holds a comma, a quote or a line break.
+[[nodiscard]] std::string csv_cell(std::string_view text);
+
+// Returns true if `pattern` describes the whole of `text`: `*` stands for any bytes, also none, `?`
+// for one byte, and every other byte for itself. There is no escape and no [set]: kernel names
+// contain brackets, and where a `*` in a name matters, `*` finds it. Time is at most the product of
+// the two lengths.
+[[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
+
+// Returns the word of `known` that takes the fewest changes of a byte to reach from `word`, for
+// "did you mean". `known` has at least one word.
+[[nodiscard]] std::string_view nearest_word(std::string_view word,
+                                            std::span<const std::string_view> known);
 
 }  // namespace inline_prof::base

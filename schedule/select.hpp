@@ -3,6 +3,7 @@
 
 #include "schedule/plan.hpp"
 #include "schedule/request.hpp"
+#include "schedule/settings.hpp"
 
 #include <cstddef>
 #include <string>
@@ -35,5 +36,10 @@ struct Selection {
 // Returns the plan for a selection from `request`; `sizes` as for Plan. Throws as Plan does.
 [[nodiscard]] Plan make_plan(const Request& request, const Selection& selection,
                              const Settings& settings, const std::vector<double>& sizes = {});
+
+// Returns the prof.schedule for `keys`: settings.repeat samples of each, from iteration
+// settings.warmup + 1 on, in the order of settings.policy. Throws ScheduleError if there is nothing
+// to measure, and as Plan does.
+[[nodiscard]] SampleList expand(const std::vector<EventKey>& keys, const Settings& settings);
 
 }  // namespace inline_prof::schedule

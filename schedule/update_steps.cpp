@@ -2,8 +2,6 @@
 
 #include "schedule/iteration_follower.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <utility>

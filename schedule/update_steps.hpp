@@ -5,7 +5,10 @@
 #include "schedule/iteration_finder.hpp"
 #include "schedule/recurrence.hpp"
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
 namespace inline_prof::schedule {
 
@@ -15,5 +18,19 @@ namespace inline_prof::schedule {
 // Empty where groups come at equal distances, or in turns: other searches find these.
 [[nodiscard]] std::optional<FoundIteration> iteration_between_updates(const LaunchLog& log,
                                                                       Allowance& allowance);
+
+// Knows by its name whether a kernel updates parameters.
+
+// Returns true for the kernels of optimizers' steps in PyTorch, Apex, Transformer Engine, DeepSpeed
+// and FBGEMM. Clipping and averaging of gradients use them, too. Optimizers that are made of
+// additions and products have no names of their own.
+[[nodiscard]] inline bool updates_parameters(std::string_view kernel) {
+  constexpr std::array<std::string_view, 12> parts{
+      "_Foreach", "multi_tensor", "fused_adam", "FusedAdam", "AdamW",   "adamw",
+      "Adam_",    "adam_",        "fused_sgd",  "FusedSGD",  "adagrad", "ptimizer"};
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return kernel.find(part) != std::string_view::npos;
+  });
+}
 
 }  // namespace inline_prof::schedule

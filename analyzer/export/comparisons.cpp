@@ -1,5 +1,5 @@
 // Runs and ranks beside each other.
-#include "base/csv.hpp"
+#include "base/text.hpp"
 #include "export/formats.hpp"
 #include "export/values.hpp"
 

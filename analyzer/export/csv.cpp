@@ -1,5 +1,4 @@
-#include "base/csv.hpp"
-
+#include "base/text.hpp"
 #include "export/formats.hpp"
 #include "export/values.hpp"
 #include "report/columns.hpp"

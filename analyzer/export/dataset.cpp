@@ -1,6 +1,5 @@
 #include "export/dataset.hpp"
 
-#include "base/csv.hpp"
 #include "base/text.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/rows/communicator.hpp"

@@ -1,7 +1,7 @@
 #include "base/prometheus.hpp"
 
 #include "export/formats.hpp"
-#include "join/layer_sums.hpp"
+#include "join/rollups.hpp"
 
 #include <optional>
 #include <string>

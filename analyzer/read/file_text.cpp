@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <fstream>
+#include <limits>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <zlib.h>
 
 namespace inline_prof::read {
 namespace {
@@ -80,6 +83,86 @@ std::string read_text(const std::filesystem::path& file, std::size_t limit) {
   text.resize(filled);
   text.reserve(filled + kPaddingBytes);
   return text;
+}
+
+namespace {
+
+// Ends the stream on every path.
+class Inflater {
+ public:
+  Inflater() {
+    constexpr int gzip_only = 16 + MAX_WBITS;
+    is_open_ = inflateInit2(&stream, gzip_only) == Z_OK;
+  }
+  ~Inflater() {
+    if (is_open_) inflateEnd(&stream);
+  }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  [[nodiscard]] bool is_open() const { return is_open_; }
+  z_stream stream{};
+
+ private:
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+bool is_gzip(std::string_view text) {
+  return text.starts_with("\x1f\x8b");
+}
+
+std::string gunzip(std::string_view compressed, const std::string& label, std::size_t limit) {
+  Inflater inflater;
+  z_stream& stream = inflater.stream;
+  if (!inflater.is_open()) throw InputError(fmt::format("{}: no memory to decompress it", label));
+  std::string text;
+  std::size_t filled = 0, taken = 0;
+  while (taken < compressed.size()) {
+    if (text.size() - filled < text.size() / 2 || text.empty()) {
+      const std::size_t room =
+          std::min(std::max<std::size_t>(2 * text.size(), 8 * compressed.size()), limit + 1);
+      text.reserve(room + kPaddingBytes);
+      text.resize(room);
+    }
+    constexpr std::size_t most = std::numeric_limits<uInt>::max();
+    // zlib takes what it reads as not const, and does not change it.
+    stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(compressed.data() + taken));
+    stream.avail_in = static_cast<uInt>(std::min(compressed.size() - taken, most));
+    stream.next_out = reinterpret_cast<Bytef*>(text.data() + filled);
+    stream.avail_out = static_cast<uInt>(std::min(text.size() - filled, most));
+    const uInt in = stream.avail_in, out = stream.avail_out;
+    const int result = inflate(&stream, Z_NO_FLUSH);
+    taken += in - stream.avail_in;
+    filled += out - stream.avail_out;
+    if (filled > limit) {
+      throw InputError(fmt::format(
+          "{}: longer than {} bytes once it is decompressed, the most that is read", label, limit));
+    }
+    if (result == Z_STREAM_END) {
+      // Files may be put together; what else stands behind the end is padding.
+      if (!is_gzip(compressed.substr(taken)) || inflateReset(&stream) != Z_OK) break;
+    } else if (result == Z_BUF_ERROR && stream.avail_in == 0) {
+      break;  // cut off
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      throw InputError(fmt::format("{}: byte {}: damaged: {}", label, taken,
+                                   stream.msg != nullptr ? stream.msg : "no gzip file"));
+    }
+  }
+  text.resize(filled);
+  text.reserve(filled + kPaddingBytes);
+  return text;
+}
+
+std::string read_beginning(const std::filesystem::path& file, std::size_t bytes) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(bytes, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(bytes));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return is_gzip(text) ? gunzip(text, file.string(), kMaxFileBytes) : text;
 }
 
 }  // namespace inline_prof::read

@@ -1,6 +1,6 @@
 #include "read/inputs.hpp"
 
-#include "base/glob.hpp"
+#include "base/text.hpp"
 #include "read/input_error.hpp"
 #include "read/profile_format.hpp"
 

@@ -1,5 +1,6 @@
-#include "read/iteration_graph_tree.hpp"
-#include "read/tree_time.hpp"
+#include "read/iteration_graph.hpp"
+
+#include "read/json_tree.hpp"
 
 namespace inline_prof::read {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "read/input_error.hpp"
+#include "read/json_tree.hpp"
 
 #include <cstdint>
 #include <map>
@@ -38,5 +39,15 @@ struct IterationGraph {
   HostCosts costs;
   std::vector<IterationOperator> operators;  // in the order in which the host meets them
 };
+
+// An iteration graph inside a larger JSON document.  Include this in .cpp files only.
+
+// {"t1": 3.0, "t2": {"aten::mm": 5.8}, "t3": {}, "t4": {"cudaLaunchKernel": 4.0}, "t5": {},
+//  "launches": {"aten::mm": ["cudaLaunchKernel"]},
+//  "nodes": [{"name": "aten::mm", "kind": "compute", "kernels_us": [40.1], "depends_on_comm":
+//  false}]}
+// with the kinds label, compute, memcpy, nolaunch, cpuonly, a2a, allreduce and wait.
+// Throws InputError.
+[[nodiscard]] IterationGraph graph_from(const TreeNode& node, const std::string& label);
 
 }  // namespace inline_prof::read

@@ -1,11 +1,10 @@
 #include "read/iteration_input.hpp"
 
 #include "read/file_text.hpp"
-#include "read/gzip.hpp"
-#include "read/iteration_graph_tree.hpp"
+#include "read/iteration_graph.hpp"
 #include "read/json_tree.hpp"
 #include "read/profile_format.hpp"
-#include "read/task_graph_tree.hpp"
+#include "read/task_graph.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 
 #include <simdjson.h>

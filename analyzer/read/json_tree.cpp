@@ -43,4 +43,10 @@ base::JsonValue parse_json(std::string_view text, const std::string& label) {
   }
 }
 
+double duration_us(const TreeNode& node) {
+  const double time = node.number();
+  if (!(time >= 0) || time > 1e16) node.fail("expected a time from 0 to 1e16 us");
+  return time;
+}
+
 }  // namespace inline_prof::read

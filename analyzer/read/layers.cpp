@@ -1,6 +1,6 @@
 #include "read/layers.hpp"
 
-#include "base/glob.hpp"
+#include "base/text.hpp"
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
 #include "read/op_reader.hpp"

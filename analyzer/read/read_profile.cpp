@@ -1,7 +1,6 @@
 #include "read/read_profile.hpp"
 
 #include "read/file_text.hpp"
-#include "read/gzip.hpp"
 #include "read/prof_json/prof_json.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 

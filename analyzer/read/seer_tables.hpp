@@ -1,9 +1,6 @@
-// The tables that SEER trains on and is judged by (model/published/seer/README.md).  Columns are
-// told by their place, as its program does: the header's words are free.
 #pragma once
 
 #include "read/input_error.hpp"
-#include "read/seer_layer.hpp"
 #include "read/table.hpp"
 
 #include <array>
@@ -15,6 +12,23 @@
 #include <vector>
 
 namespace inline_prof::read {
+
+// One convolution as SEER describes it: square images, square filters, one group, no dilation.
+struct SeerLayer {
+  std::int64_t batch = 0;
+  std::int64_t in_channels = 0;
+  std::int64_t in_width = 0;
+  std::int64_t out_channels = 0;
+  std::int64_t out_width = 0;
+  std::int64_t filter_width = 0;
+  std::int64_t stride = 0;
+  std::int64_t padding = 0;
+
+  friend bool operator==(const SeerLayer&, const SeerLayer&) = default;
+};
+
+// The tables that SEER trains on and is judged by (model/published/seer/README.md).  Columns are
+// told by their place, as its program does: the header's words are free.
 
 // A row of the 18-column table of one kernel variant.  A 19th column, the type, is not read: it
 // follows from the utilisations.

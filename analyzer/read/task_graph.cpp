@@ -1,5 +1,6 @@
-#include "read/task_graph_tree.hpp"
-#include "read/tree_time.hpp"
+#include "read/task_graph.hpp"
+
+#include "read/json_tree.hpp"
 
 #include <map>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "report/html_report.hpp"
 
-#include "join/layer_sums.hpp"
 #include "join/model_scores.hpp"
 #include "join/phase_words.hpp"
 #include "join/rollups.hpp"

@@ -1,4 +1,4 @@
-#include "join/row_order.hpp"
+#include "join/notable_rows.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
 #include "report/tables.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
-#include "report/grid.hpp"
+#include "report/text.hpp"
 
 #include <cstddef>
 #include <string>

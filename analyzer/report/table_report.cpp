@@ -1,6 +1,5 @@
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
-#include "join/row_order.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
 #include "report/tables.hpp"

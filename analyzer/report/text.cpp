@@ -1,8 +1,14 @@
 #include "report/text.hpp"
 
-#include <fmt/format.h>
+#include "base/text.hpp"
+#include "read/table.hpp"
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <iterator>
+#include <variant>
 
 namespace inline_prof::report {
 namespace {
@@ -65,6 +71,118 @@ std::string painted(std::string_view text, Mood mood, bool colour) {
   if (!colour || mood == Mood::kPlain) return std::string(text);
   const int code = mood == Mood::kGood ? 32 : mood == Mood::kBad ? 31 : 33;
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+namespace {
+
+using model::Part;
+
+bool is_number(const Part& value) {
+  return std::holds_alternative<double>(value);
+}
+
+std::string rounded(const Part& value) {
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.5g}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);
+  return "";
+}
+
+std::string exact(const Part& value) {
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
+  return "";
+}
+
+std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
+  const std::string blanks(width - std::min(width, columns(text)), ' ');
+  return to_the_right ? blanks + text : text + blanks;
+}
+
+// Columns two blanks apart, numbers to the right, no blanks at the end of a line.
+std::string table(const Grid& grid) {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < grid.columns.size(); ++i) {
+    std::size_t width = columns(grid.columns[i]);
+    for (const auto& row : grid.rows)
+      width = std::max(width, columns(rounded(row[i])));
+    widths.push_back(width);
+  }
+  const auto holds_numbers = [&](std::size_t i) {
+    return std::any_of(grid.rows.begin(), grid.rows.end(),
+                       [&](const auto& row) { return is_number(row[i]); });
+  };
+  std::string text;
+  const auto add_line = [&](auto&& cell) {
+    std::string line;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      line += (i > 0 ? "  " : "") + padded(cell(i), widths[i], holds_numbers(i));
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add_line([&](std::size_t i) { return grid.columns[i]; });
+  for (const auto& row : grid.rows)
+    add_line([&](std::size_t i) { return rounded(row[i]); });
+  return text;
+}
+
+std::string csv(const Grid& grid) {
+  std::string text;
+  for (std::size_t i = 0; i < grid.columns.size(); ++i)
+    text += (i > 0 ? "," : "") + base::csv_cell(grid.columns[i]);
+  text += '\n';
+  for (const auto& row : grid.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? "," : "") + exact(row[i]);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string markdown(const Grid& grid) {
+  std::string text = "|";
+  for (const std::string& column : grid.columns)
+    text += " " + column + " |";
+  text += "\n|";
+  for (std::size_t i = 0; i < grid.columns.size(); ++i)
+    text += !grid.rows.empty() && is_number(grid.rows.front()[i]) ? "---:|" : "---|";
+  text += '\n';
+  for (const auto& row : grid.rows) {
+    text += '|';
+    for (const Part& value : row)
+      text += " " + rounded(value) + " |";
+    text += '\n';
+  }
+  return text;
+}
+
+std::string json(const Grid& grid) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& row : grid.rows) {
+    auto object = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      auto& member = object[grid.columns[i]];
+      if (const auto* number = std::get_if<double>(&row[i])) member = *number;
+      if (const auto* text = std::get_if<std::string>(&row[i])) member = *text;
+    }
+    list.push_back(std::move(object));
+  }
+  return list.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string grid_text(const Grid& grid, GridFormat format) {
+  switch (format) {
+    case GridFormat::kCsv:
+      return csv(grid);
+    case GridFormat::kMarkdown:
+      return markdown(grid);
+    case GridFormat::kJson:
+      return json(grid);
+    case GridFormat::kTable:
+      break;
+  }
+  return table(grid);
 }
 
 }  // namespace inline_prof::report

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "base/text.hpp"
+#include "model/model.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::report {
 
@@ -31,5 +33,18 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
 // The meaning of a status.  A terminal shows it as a colour too, never as a colour alone.
 enum class Mood { kGood, kBad, kUnsure, kPlain };
 [[nodiscard]] std::string painted(std::string_view text, Mood mood, bool colour);
+
+// A small table of results, in the shapes that people and programs want.
+
+struct Grid {
+  std::vector<std::string> columns;
+  std::vector<std::vector<model::Part>> rows;  // as many values as columns
+};
+
+enum class GridFormat { kTable, kCsv, kMarkdown, kJson };
+
+// Returns text that ends with an end of line.  kTable and kMarkdown round numbers to five digits;
+// kCsv and kJson (a list of objects) hold all of them.
+[[nodiscard]] std::string grid_text(const Grid& grid, GridFormat format);
 
 }  // namespace inline_prof::report

@@ -6,7 +6,6 @@
 #include "session/session.hpp"
 #include "session/trigger.hpp"
 #include "sys/config.hpp"
-#include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
 

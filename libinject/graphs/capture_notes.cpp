@@ -2,7 +2,7 @@
 
 #include "labels/layer_path.hpp"
 #include "libraries/op_frame.hpp"
-#include "sys/graph_api.hpp"
+#include "sys/cuda_api.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <inline_prof/op_kind.hpp>

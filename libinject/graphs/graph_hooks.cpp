@@ -7,7 +7,7 @@
 #include "hook/start.hpp"
 #include "launch/launch_arguments.hpp"
 #include "launch/launch_filter.hpp"
-#include "sys/graph_api.hpp"
+#include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 

@@ -5,7 +5,7 @@
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "launch/launch_filter.hpp"
-#include "sys/graph_api.hpp"
+#include "sys/cuda_api.hpp"
 #include "sys/large_stack.hpp"
 #include "timer/driver_scope.hpp"
 

@@ -1,7 +1,7 @@
 #include "hook/ending.hpp"
 
-#include "sys/held_signal.hpp"
 #include "sys/log.hpp"
+#include "sys/quiet_thread.hpp"
 #include "sys/signal_action.hpp"
 
 #include <csignal>

@@ -1,7 +1,6 @@
 // cuBLAS: matrix products of every form (cublas_api.h 13.0).
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
-#include "libraries/same_abi.hpp"
 
 #include <cublas_api.h>
 

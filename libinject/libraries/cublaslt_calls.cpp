@@ -2,7 +2,6 @@
 // own getters.
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
-#include "libraries/same_abi.hpp"
 
 #include <cublasLt.h>
 

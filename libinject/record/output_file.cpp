@@ -1,9 +1,9 @@
 #include "record/output_file.hpp"
 
-#include "sys/config_error.hpp"
+#include "sys/config.hpp"
 #include "sys/config_output.hpp"
-#include "sys/held_signal.hpp"
 #include "sys/log.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cerrno>
 #include <csignal>

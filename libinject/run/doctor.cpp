@@ -4,7 +4,6 @@
 #include "run/elf_file.hpp"
 #include "run/find_files.hpp"
 #include "sys/config.hpp"
-#include "sys/config_error.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -11,7 +11,6 @@
 #include "run/find_files.hpp"
 #include "run/simulation.hpp"
 #include "sys/config.hpp"
-#include "sys/config_error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "session/graph_events.hpp"
 
-#include "graphs/graph_edges.hpp"
+#include "graphs/graph_clone.hpp"
 #include "labels/layer_path.hpp"
 #include "launch/copies.hpp"
 #include "session/session.hpp"

@@ -1,9 +1,9 @@
 #include "session/iteration_source.hpp"
 
-#include "base/glob.hpp"
+#include "base/text.hpp"
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_follower.hpp"
-#include "schedule/optimizer_kernels.hpp"
+#include "schedule/update_steps.hpp"
 #include "session/session.hpp"
 #include "session/waking.hpp"
 #include "sys/hot_line.hpp"

@@ -11,7 +11,7 @@
 #include "session/termination.hpp"
 #include "session/trigger.hpp"
 #include "session/waking.hpp"
-#include "sys/config_error.hpp"
+#include "sys/config.hpp"
 #include "sys/config_output.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/large_stack.hpp"

@@ -7,7 +7,6 @@
 #include "schedule/request.hpp"
 #include "schedule/settings.hpp"
 #include "session/arming.hpp"
-#include "session/change_command.hpp"
 #include "session/completeness.hpp"
 #include "session/contexts.hpp"
 #include "session/control.hpp"

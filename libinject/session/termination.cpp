@@ -2,7 +2,7 @@
 
 #include "hook/ending.hpp"
 #include "hook/guard.hpp"
-#include "sys/held_signal.hpp"
+#include "sys/quiet_thread.hpp"
 #include "sys/signal_action.hpp"
 
 #include <algorithm>

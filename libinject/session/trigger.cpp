@@ -1,6 +1,6 @@
 #include "session/trigger.hpp"
 
-#include "sys/config_error.hpp"
+#include "sys/config.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/quiet_thread.hpp"

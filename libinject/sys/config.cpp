@@ -1,12 +1,10 @@
 #include "sys/config.hpp"
 
-#include "base/nearest_word.hpp"
-#include "sys/config_error.hpp"
+#include "base/text.hpp"
 #include "sys/config_output.hpp"
 #include "sys/log.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>

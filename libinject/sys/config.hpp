@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -86,5 +87,11 @@ struct Config {
 // Reads the environment. Returns nothing if profiling is not wanted (disabled, or this rank is not
 // in INLINE_PROF_RANKS). Throws ConfigError naming variable, value and the allowed range.
 [[nodiscard]] std::optional<Config> read_config();
+
+// An invalid setting: "NAME=VALUE: expected ...".  Ends profiling, never the application.
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 }  // namespace inline_prof::sys

@@ -1,6 +1,6 @@
 #include "sys/config_output.hpp"
 
-#include "sys/config_error.hpp"
+#include "sys/config.hpp"
 
 #include <cstddef>
 #include <cstdlib>

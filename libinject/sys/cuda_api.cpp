@@ -2,6 +2,8 @@
 
 #include "sys/original_dlsym.hpp"
 
+#include <pthread.h>
+
 namespace inline_prof::sys {
 namespace {
 
@@ -27,6 +29,35 @@ const char* load_cuda() noexcept {
 
 const CudaApi& cuda() noexcept {
   return cuda_functions;
+}
+
+namespace {
+
+constinit GraphApi graph_functions;
+
+template <typename Function>
+void find(Function& function, const char* symbol) {
+  function = reinterpret_cast<Function>(find_loaded(kDriverSoname, symbol));
+}
+
+void load() {
+#define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
+  INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)
+#undef INLINE_PROF_FIND
+}
+
+}  // namespace
+
+bool GraphApi::can_time_nodes() const noexcept {
+#define INLINE_PROF_IS_THERE(member, symbol, needed, ...) &&(!(needed) || (member) != nullptr)
+  return true INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_IS_THERE);
+#undef INLINE_PROF_IS_THERE
+}
+
+const GraphApi& graph_api() noexcept {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load);
+  return graph_functions;
 }
 
 }  // namespace inline_prof::sys

@@ -1,7 +1,7 @@
 #include "sys/detached_command.hpp"
 
-#include "sys/held_signal.hpp"
 #include "sys/log.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "sys/large_stack.hpp"
 
-#include "sys/held_signal.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cstddef>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 #include "sys/log.hpp"
 
 #include "base/text.hpp"
-#include "sys/held_signal.hpp"
 #include "sys/large_stack.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <atomic>
 #include <cerrno>

@@ -1,13 +1,11 @@
 #include "sys/quiet_thread.hpp"
 
-#include "sys/held_signal.hpp"
 #include "sys/thread_state.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <fcntl.h>
 #include <new>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Layers files: what is accepted has rules that say something, and globs that end.
-#include "base/glob.hpp"
+#include "base/text.hpp"
 #include "property.hpp"
 #include "read/layers.hpp"
 

@@ -3,7 +3,6 @@
 #include "property.hpp"
 #include "read/input_error.hpp"
 #include "read/prof_json/prof_json.hpp"
-#include "read/prof_json/prof_stream.hpp"
 
 #include <algorithm>
 #include <cmath>

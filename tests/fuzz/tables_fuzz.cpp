@@ -1,5 +1,5 @@
 // Tables: what is accepted can be taken apart and put together again.
-#include "base/csv.hpp"
+#include "base/text.hpp"
 #include "property.hpp"
 #include "read/table.hpp"
 

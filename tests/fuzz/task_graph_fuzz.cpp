@@ -2,7 +2,7 @@
 #include "model/iteration/timetable.hpp"
 #include "property.hpp"
 #include "read/json_tree.hpp"
-#include "read/task_graph_tree.hpp"
+#include "read/task_graph.hpp"
 
 #include <cmath>
 #include <cstdint>

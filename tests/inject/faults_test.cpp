@@ -4,7 +4,6 @@
 // allocations are counted in a run of their own.  So new ones are tested, too.
 #include "run_host.hpp"
 #include "sys/cuda_api.hpp"
-#include "sys/graph_api.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/command_line.hpp"
 #include "read/machine.hpp"
-#include "report/grid.hpp"
+#include "report/text.hpp"
 
 #include <map>
 #include <optional>

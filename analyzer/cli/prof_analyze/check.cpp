@@ -5,7 +5,7 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "join/compare/gate.hpp"
-#include "report/grid.hpp"
+#include "report/text.hpp"
 
 #include <fmt/format.h>
 

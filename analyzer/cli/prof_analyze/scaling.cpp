@@ -7,7 +7,7 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "export/formats.hpp"
-#include "report/grid.hpp"
+#include "report/text.hpp"
 
 #include <memory>
 #include <string>

@@ -1,15 +1,15 @@
 #include "cli/prof_model/measured_run.hpp"
 
-#include "base/csv.hpp"
+#include "base/text.hpp"
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
-#include "read/gzip.hpp"
+#include "read/file_text.hpp"
 #include "read/input_error.hpp"
 #include "read/layers.hpp"
 #include "read/profile_format.hpp"
 #include "read/read_profile.hpp"
-#include "read/task_graph_tree.hpp"
+#include "read/task_graph.hpp"
 
 #include <inline_prof/op_kind.hpp>
 

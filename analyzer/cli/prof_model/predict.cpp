@@ -1,6 +1,6 @@
 // prof-model predict: every column of the table untouched, and the prediction behind it.
 #include "base/command_line.hpp"
-#include "base/csv.hpp"
+#include "base/text.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"

@@ -12,7 +12,6 @@
 #include "schedule/adaptive.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/error.hpp"
-#include "schedule/expand.hpp"
 #include "schedule/read_request.hpp"
 #include "schedule/schedule_json.hpp"
 #include "schedule/select.hpp"

@@ -1,7 +1,5 @@
 #include "join/compare/compare.hpp"
 
-#include "join/compare/run_differences.hpp"
-#include "join/notable_rows.hpp"
 #include "join/phase_words.hpp"
 #include "join/rows/layer_pattern.hpp"
 
@@ -11,7 +9,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace inline_prof::join {
@@ -382,6 +382,68 @@ std::string change_words(const ComparedTime& time, double margin) {
       break;
   }
   return percent_words(*time.ratio);
+}
+
+namespace {
+
+using Values = std::set<std::string>;
+
+template <typename Collect>
+void compare(std::vector<Difference>& differences, const Analysis& before, const Analysis& after,
+             std::string_view what, const Collect& collect) {
+  Values of_before;
+  Values of_after;
+  for (const Run& run : before.runs)
+    collect(run.profile, of_before);
+  for (const Run& run : after.runs)
+    collect(run.profile, of_after);
+  if (of_before.empty() || of_after.empty() || of_before == of_after) return;
+  differences.push_back(
+      {std::string(what), fmt::format("{}: {} before, {} after", what, fmt::join(of_before, ", "),
+                                      fmt::join(of_after, ", "))});
+}
+
+void collect_clocks(const read::Profile& profile, Values& values) {
+  for (const read::Device& device : profile.devices) {
+    if (device.sm_clock_khz == 0 && device.memory_clock_khz == 0) continue;
+    values.insert(fmt::format("SM {} MHz, memory {} MHz", device.sm_clock_khz / 1000,
+                              device.memory_clock_khz / 1000));
+  }
+}
+
+void collect_parts(const read::Profile& profile, Values& values) {
+  for (const read::Device& device : profile.devices) {
+    values.insert(fmt::format("{}{}", device.mig ? "MIG" : "whole GPU",
+                              device.mps_percent && *device.mps_percent < 100
+                                  ? fmt::format(", MPS {:g} %", *device.mps_percent)
+                                  : ""));
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> run_differences(const Analysis& before, const Analysis& after) {
+  std::vector<Difference> differences;
+  const auto check = [&](std::string_view what, const auto& collect) {
+    compare(differences, before, after, what, collect);
+  };
+  check("gpu", [](const read::Profile& profile, Values& values) {
+    for (const read::Device& device : profile.devices) {
+      if (!device.name.empty()) values.insert(device.name);
+    }
+  });
+  check("clocks", collect_clocks);
+  check("mig", collect_parts);
+  check("driver", [](const read::Profile& profile, Values& values) {
+    for (const read::Device& device : profile.devices) {
+      if (!device.driver_version.empty()) values.insert(device.driver_version);
+    }
+  });
+  check("libraries", [](const read::Profile& profile, Values& values) {
+    for (const auto& [name, version] : profile.libraries)
+      values.insert(fmt::format("{} {}", name, version));
+  });
+  return differences;
 }
 
 }  // namespace inline_prof::join

@@ -80,4 +80,9 @@ struct Comparison {
 // Returns "33.6 % slower", "3.8 times as long", "2.6 % faster, within your margin of 5 %", "same".
 [[nodiscard]] std::string change_words(const ComparedTime& time, double margin);
 
+// Returns what differs between the machines, drivers and libraries of two runs.  A fact that one of
+// the files does not give is no difference.
+[[nodiscard]] std::vector<Difference> run_differences(const Analysis& before,
+                                                      const Analysis& after);
+
 }  // namespace inline_prof::join

@@ -1,6 +1,6 @@
 #include "join/diagnose/idle.hpp"
 
-#include "join/place/offsets_in_order.hpp"
+#include "join/place/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,5 +47,12 @@ struct LastDevice {
                                                    const std::vector<Run>& runs);
 // "rank 1 (host, device 0)"
 [[nodiscard]] std::string name_of(const LastDevice& device, const std::vector<Run>& runs);
+
+// Rows of several ranks that are one collective.
+
+// Indices into `candidates`, which are rows: those of each collective that several of them take
+// part in.
+[[nodiscard]] std::vector<std::vector<std::size_t>> meetings_of(
+    const std::vector<Row>& rows, std::span<const std::size_t> candidates);
 
 }  // namespace inline_prof::join

@@ -1,6 +1,6 @@
 #include "join/diagnose/run_tasks.hpp"
 
-#include "join/diagnose/meetings.hpp"
+#include "join/diagnose/rank_waits.hpp"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 #include "join/place/placement.hpp"
 #include "join/rows/row.hpp"
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,5 +48,18 @@ struct DividedIteration {
 // Returns `merged` with the share_percent of each.
 [[nodiscard]] std::vector<MergedRow> with_shares(std::vector<MergedRow> merged,
                                                  const DividedIteration& divided);
+
+// Work of one lane of a device, in order.  Times from the start of the iteration,
+// microseconds.
+struct Piece {
+  std::size_t lane = 0;
+  double start_us = 0.0;  // not before the piece before it on its lane ended: see busy_time
+  double length_us = 0.0;
+};
+
+// How much of the device's time each piece may claim: a moment at which n pieces run counts 1/n for
+// each, so that the sum is the length of the union.  Lanes are in order, so a piece that seems to
+// start before the one before it ended (medians of different iterations) starts where that ended.
+[[nodiscard]] std::vector<double> busy_time(std::vector<Piece> pieces);
 
 }  // namespace inline_prof::join

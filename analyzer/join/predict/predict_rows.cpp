@@ -1,6 +1,5 @@
 #include "join/predict/predict_rows.hpp"
 
-#include "join/predict/false_discovery.hpp"
 #include "join/rows/nesting.hpp"
 #include "join/rows/verdict.hpp"
 #include "model/known_by_name.hpp"
@@ -261,6 +260,20 @@ std::vector<Row> judged_rows(std::vector<Row> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     compare(rows[i], findings[i]);
   return rows;
+}
+
+std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) {
+  std::vector<double> sorted = p_values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto count = static_cast<double>(sorted.size());
+  double limit = -1;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] <= static_cast<double>(i + 1) / count * rate) limit = sorted[i];
+  }
+  std::vector<bool> found;
+  for (const double p : p_values)
+    found.push_back(p <= limit);
+  return found;
 }
 
 }  // namespace inline_prof::join

@@ -1,22 +1,68 @@
-// The second stage: one file's rows with their predictions.
 #pragma once
 
-#include "join/predict/isolate.hpp"
-#include "join/predict/peer.hpp"
 #include "join/rows/file_rows.hpp"
+#include "join/rows/row.hpp"
 #include "model/each_model.hpp"
 #include "model/model.hpp"
 #include "model/predictor.hpp"
 #include "read/isolated.hpp"
 #include "read/machine.hpp"
+#include "read/op.hpp"
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::join {
+
+// Times of a run beside those of the same operations alone on the GPU: what makes the difference?
+
+// Measured rows with a known operation, and those of them that were measured alone.
+struct IsolatedRows {
+  std::size_t with_op = 0;
+  std::size_t found = 0;
+};
+
+// Fills in Row::isolated where the operation was measured alone.  `ops` are those of the rows, null
+// where they are not known.  Rows must have been predicted.
+IsolatedRows set_isolated(std::vector<Row>& rows, const std::vector<const read::Op*>& ops,
+                          const read::IsolatedTimes& times);
+
+// Another's model, whose estimates stand beside our predictions.
+
+// Several threads may ask at once.
+class Peer {
+ public:
+  // Throws std::invalid_argument for a name that no model has.
+  explicit Peer(std::string_view model_name);
+
+  // Empty where the model says nothing about it.
+  [[nodiscard]] std::optional<double> estimate_us(const read::Op& op, const read::Machine& machine);
+  // Returns the model's own name; empty while it has said nothing.
+  [[nodiscard]] std::string name() const;
+  // Why there are no estimates, or fewer, a sentence each.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+ private:
+  [[nodiscard]] const model::Model* model_for(const read::Machine& machine);
+
+  const model::ModelEntry& entry_;
+  mutable std::mutex mutex_;
+  std::string name_;
+  std::set<std::string> complaints_;
+  std::map<std::string, std::unique_ptr<model::Model>> models_;  // by machine; null: has none
+  std::map<std::pair<std::string, std::string>, std::optional<double>> estimates_us_;
+};
+
+// The second stage: one file's rows with their predictions.
 
 struct PredictOptions {
   std::optional<read::Machine> machine;         // empty: matched for every device

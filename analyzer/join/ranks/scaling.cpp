@@ -1,6 +1,6 @@
 #include "join/ranks/scaling.hpp"
 
-#include "join/layer_sums.hpp"
+#include "join/rollups.hpp"
 
 #include <algorithm>
 #include <cstdint>

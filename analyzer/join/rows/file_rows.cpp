@@ -1,8 +1,8 @@
 #include "join/rows/file_rows.hpp"
 
 #include "join/rows/communicator.hpp"
-#include "join/rows/equal_launches.hpp"
 #include "join/rows/nesting.hpp"
+#include "join/rows/samples.hpp"
 #include "model/roofline.hpp"
 
 #include <inline_prof/op_kind.hpp>

@@ -2,7 +2,6 @@
 // not known, and the row says why.
 #pragma once
 
-#include "join/rows/iteration.hpp"
 #include "join/rows/shared_text.hpp"
 #include "join/rows/statistics.hpp"
 #include "join/rows/verdict.hpp"

@@ -1,6 +1,6 @@
 #include "model/iteration/timetable.hpp"
 
-#include "base/glob.hpp"
+#include "base/text.hpp"
 #include "read/layers.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "read/measurements/measurements.hpp"
 
-#include "base/csv.hpp"
+#include "base/text.hpp"
 #include "read/file_text.hpp"
 #include "read/measurements/source.hpp"
 #include "read/table.hpp"

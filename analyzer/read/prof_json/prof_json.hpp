@@ -1,9 +1,12 @@
 // prof.json, every generation of it (docs/prof_json.md).
 #pragma once
 
+#include "read/prof_json/prof_members.hpp"
 #include "read/profile_format.hpp"
 
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,5 +25,15 @@ inline constexpr std::array<std::string_view, 3> kProfJsonNames{"prof.json", "*.
                                                                 "*.one_shot.json"};
 inline constexpr ProfileFormat kProfJson{
     .file_names = kProfJsonNames, .recognises = is_prof_json, .read = read_prof_json};
+
+// Fits into a second-level cache, with its list of places; events take some kilobytes.
+inline constexpr std::size_t kWindowBytes = std::size_t{1} << 18;
+
+// The fast half of read_profile.  Beside `text` and what it returns it needs some megabytes,
+// however long the file is, unless a single event is that long.
+// Empty for text that is not the JSON of a profile: the tree of json_tree.hpp then says why.
+[[nodiscard]] std::optional<FoundProfile> read_stream(const std::string& text,
+                                                      std::size_t window_bytes = kWindowBytes,
+                                                      Wanted wanted = Wanted::kAll);
 
 }  // namespace inline_prof::read

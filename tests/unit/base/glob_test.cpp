@@ -1,4 +1,4 @@
-#include "base/glob.hpp"
+#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include "launch_program.hpp"
 #include "schedule/iteration_follower.hpp"
-#include "schedule/optimizer_kernels.hpp"
 #include "schedule/recurrence.hpp"
+#include "schedule/update_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launch_sequence.hpp"
-#include "schedule/optimizer_kernels.hpp"
+#include "schedule/update_steps.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "schedule/plan.hpp"
 
 #include "complaint.hpp"
-#include "schedule/expand.hpp"
+#include "schedule/select.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

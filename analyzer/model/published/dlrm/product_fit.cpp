@@ -1,6 +1,6 @@
 // The product table from measured rows: each shape once, with the median of its times.
-#include "base/csv.hpp"
 #include "base/median.hpp"
+#include "base/text.hpp"
 #include "fit/measured_rows.hpp"
 #include "model/published/models.hpp"
 #include "read/input_error.hpp"

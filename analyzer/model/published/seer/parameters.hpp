@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/model.hpp"
-#include "read/seer_layer.hpp"
+#include "read/seer_tables.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "join/predict/false_discovery.hpp"
+#include "join/predict/predict_rows.hpp"
 
 #include <gtest/gtest.h>
 

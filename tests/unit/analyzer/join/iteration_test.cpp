@@ -1,10 +1,9 @@
 // The report, gates, comparisons and the dataset speak of one time of an iteration.
-#include "join/rows/iteration.hpp"
-
 #include "export/dataset.hpp"
 #include "join/compare/compare.hpp"
 #include "join/compare/gate.hpp"
 #include "join/join.hpp"
+#include "join/rows/statistics.hpp"
 #include "profile_builder.hpp"
 #include "report/head.hpp"
 

@@ -1,6 +1,5 @@
-#include "join/rows/nested_regions.hpp"
-
 #include "join/join.hpp"
+#include "join/rows/event_bias.hpp"
 #include "join/rows/nesting.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"

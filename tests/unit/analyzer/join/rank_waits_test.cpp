@@ -2,7 +2,6 @@
 #include "join/diagnose/rank_waits.hpp"
 
 #include "join/join.hpp"
-#include "join/layer_sums.hpp"
 #include "join/rollups.hpp"
 #include "model/machines.hpp"
 #include "profile_builder.hpp"

@@ -1,6 +1,5 @@
-#include "join/place/timeline.hpp"
-
-#include "join/place/lanes.hpp"
+#include "join/place/placement.hpp"
+#include "join/place/shares.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "complaint.hpp"
 #include "export/formats.hpp"
 #include "join/analysis.hpp"
-#include "join/predict/isolate.hpp"
+#include "join/predict/predicted_file.hpp"
 #include "report/tables.hpp"
 
 #include <gmock/gmock.h>

@@ -47,7 +47,7 @@ ROWS = {
     "analyzer/report/columns.cpp": [
         ("std::vector<Column<Row>> all{", 'column<Row, [](const Row& row) { return 2 * row.calls; }>("twice_the_calls"),')],
     "analyzer/read/read_profile.cpp": [
-        ('#include "read/gzip.hpp"', '#include "read/lines/lines.hpp"'), ("constexpr std::array kFormats{", "kLines,")],
+        ('#include "read/file_text.hpp"', '#include "read/lines/lines.hpp"'), ("constexpr std::array kFormats{", "kLines,")],
     "analyzer/cli/prof_analyze/main.cpp": [
         ("constexpr Subcommand kSubcommands[] = {", '{"count", "Counts events", "prof-analyze count prof.json", declare_count},')],
     "analyzer/cli/prof_analyze/commands.hpp": [

@@ -1,6 +1,6 @@
 // Files that are parsed in many windows: what they cost, and that no window changes what is read.
 #include "large_profile.hpp"
-#include "read/prof_json/prof_stream.hpp"
+#include "read/prof_json/prof_json.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 
 #include "complaint.hpp"
 #include "read/file_text.hpp"
-#include "read/gzip.hpp"
 #include "read/read_profile.hpp"
 #include "read/torch_trace/event_list.hpp"
 

@@ -1,5 +1,5 @@
 #include "join/join.hpp"
-#include "join/layer_sums.hpp"
+#include "join/rollups.hpp"
 #include "profile_builder.hpp"
 #include "report/head.hpp"
 

@@ -1,4 +1,4 @@
-#include "report/grid.hpp"
+#include "report/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Compares our declarations of the vendors' functions with their headers where they are installed.
-#include "libraries/same_abi.hpp"
+#include "libraries/call_wrapper.hpp"
 #include "libraries/vendor_cudnn.hpp"
 #include "libraries/vendor_nccl.hpp"
 

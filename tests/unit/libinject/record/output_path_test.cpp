@@ -1,6 +1,6 @@
 // The naming table of docs/configuration.md, row by row.
 #include "record/output_file.hpp"
-#include "sys/config_error.hpp"
+#include "sys/config.hpp"
 #include "temporary_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-#include "session/change_command.hpp"
-
+#include "session/control.hpp"
 #include "temporary_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // Each variable: default, precedence, and the message about a bad value.
 #include "sys/config.hpp"
 
-#include "sys/config_error.hpp"
 #include "sys/log.hpp"
 #include "temporary_folder.hpp"
 
