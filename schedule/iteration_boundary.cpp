@@ -147,7 +147,9 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
   const std::size_t last = round.behind(boundary.steady_index, round.size() - from_last);
   const std::size_t early = weight_between(log, cycle, boundary.steady_index, to_next);
   const std::size_t behind = weight_between(log, cycle, last, from_last);
-  const auto at = std::lower_bound(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  const auto at = std::find_if(log.waits().begin(), log.waits().end(), [&](std::size_t wait) {
+    return wait >= boundary.first_launch && !log.is_by_other_thread(wait);
+  });
   const bool is_behind_one = at != log.waits().end() && *at == boundary.first_launch;
   const double between = static_cast<double>(early + behind);
   // The first iteration lacks some launches behind the wait.
@@ -225,14 +227,16 @@ Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const C
   const std::size_t size = cycle.steady.size();
   const Round round(size);
   const std::size_t end = round.behind(updates.begin, updates.length);
-  const auto most = static_cast<std::size_t>(kMostInCommon * static_cast<double>(size));
+  const auto most =
+      static_cast<std::size_t>(kMostInCommon * static_cast<double>(log.weight_of(cycle.steady)));
   std::size_t to_wait = size;
   for (const std::size_t wait : cycle.waits)
     to_wait = std::min(to_wait, round.distance(end, wait));
-  const bool lies_there =
-      boundary.is_known && round.distance(end, boundary.steady_index) <= std::min(to_wait, most);
-  if (lies_there && (to_wait > most || is_new(log, boundary.first_launch))) return boundary;
-  const std::size_t place = to_wait <= most ? round.behind(end, to_wait) : end;
+  const std::size_t behind = round.distance(end, boundary.steady_index);
+  const auto is_near = [&](std::size_t by) { return weight_between(log, cycle, end, by) <= most; };
+  const bool lies_there = boundary.is_known && behind <= to_wait && is_near(behind);
+  if (lies_there && (!is_near(to_wait) || is_new(log, boundary.first_launch))) return boundary;
+  const std::size_t place = is_near(to_wait) ? round.behind(end, to_wait) : end;
   return {.first_launch = launch_at(log, first_regular, cycle, place),
           .steady_index = place,
           .is_known = true};
@@ -294,7 +298,8 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
                        const Cycle& cycle) {
   Boundary boundary = from_launches(log, positions, cycle);
   const auto is_behind_wait = [&] {
-    return std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
+    return std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch) &&
+           !log.is_by_other_thread(boundary.first_launch);
   };
   const auto updates = updates_in(log, cycle);
   const Launches before = log.launches().first(boundary.first_launch);

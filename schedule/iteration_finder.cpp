@@ -545,8 +545,7 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
 bool IterationFinder::begins_at_waits(const Cycle& cycle) const {
   if (!anchor_.is_wait || period_ != 0 || cycle.steady_share >= kMostlySteady) return false;
   // A loss is read between the forward pass and the backward one, which another thread launches.
-  const auto turns = log_.turns();
-  return !std::binary_search(turns.begin(), turns.end(), positions_[cycle.first_segment]);
+  return !log_.is_by_other_thread(positions_.back());
 }
 
 // Their first launch may be of a kernel that varies: it is always the first, or the n-th, of that

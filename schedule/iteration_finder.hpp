@@ -118,10 +118,11 @@ class IterationFinder {
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
   //   at most 0.45 where most launches are in what interrupts the iterations, or this has many
-  //   kernels of its own; where several kernels come together in some of them alone: these may be
-  //   micro-steps, not always as many; where the beginning is not sure (Boundary::is_sure); where a
-  //   follower misses a tenth of them; and where half as much as the iterations have was launched
-  //   since the last one
+  //   kernels of its own; where several kernels come together in some of them alone, or two or
+  //   three launches that the host waits for behind every n-th: these may be micro-steps; where
+  //   backward passes or updates of parameters come outside of them only; where the beginning is
+  //   not sure (Boundary::is_sure); where a follower misses a tenth of them; and where half as much
+  //   as the iterations have was launched since the last one
   // halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look

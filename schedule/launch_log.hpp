@@ -2,6 +2,7 @@
 // links and hashes, so that a search visits few of them again.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,12 @@ class LaunchLog {
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
   // Returns the indices of launches that another thread made than the one before, ascending.
   [[nodiscard]] std::span<const std::uint32_t> turns() const { return turns_; }
+  // Returns true if another thread than the first launch's makes this one, as in a backward pass.
+  // Two threads are taken to launch in turns.
+  [[nodiscard]] bool is_by_other_thread(std::size_t launch) const {
+    const auto turns = std::upper_bound(turns_.begin(), turns_.end(), launch) - turns_.begin();
+    return ((dropped_turns_ + static_cast<std::size_t>(turns)) & 1U) != 0;
+  }
   // Returns the indices of launches before which ranks added up gradients, ascending.
   [[nodiscard]] std::span<const std::uint32_t> reductions() const { return reductions_; }
   // Returns true if the host does something that may come once an iteration.
@@ -143,6 +150,7 @@ class LaunchLog {
   std::vector<std::uint32_t> turns_{};
   std::vector<std::uint32_t> reductions_{};
   std::uint64_t dropped_ = 0;
+  std::size_t dropped_turns_ = 0;
   std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;
 };

@@ -85,7 +85,7 @@ struct Reading {
   std::size_t even_length = 0;  // of all segments, immediate repetitions left out; 0: not even
 };
 
-enum class Kind : std::uint8_t { kRegular, kInterrupted, kOther };
+enum class Kind : std::uint8_t { kRegular, kInterrupted, kVariant, kOther };
 
 // Returns the segment with each group of up to four launches that is repeated at once counted once.
 std::vector<std::uint32_t> even_form(Launches segment) {
@@ -366,13 +366,18 @@ class Study {
     std::vector<std::size_t> regular;  // segments of the run, newest first
     regular.reserve(segment_count());
     std::vector<std::size_t> interrupted;  // likewise
+    std::vector<std::size_t> variants;     // likewise
     kinds_.clear();
     std::size_t i = segment_count();
     for (; i > 0; --i) {
       const Kind kind = kind_of(i - 1, reading, interrupts);
       if (kind == Kind::kOther) break;
-      (kind == Kind::kRegular ? regular : interrupted).push_back(i - 1);
+      auto& places = kind == Kind::kRegular   ? regular
+                     : kind == Kind::kVariant ? variants
+                                              : interrupted;
+      places.push_back(i - 1);
     }
+    if (variants.size() > 1 && are_all_equal(gaps_of(variants))) return std::nullopt;
     if (regular.empty() || !is_like_an_iteration(reading, regular)) return std::nullopt;
     if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
     std::reverse(regular.begin(), regular.end());
@@ -389,6 +394,7 @@ class Study {
       return std::nullopt;
     if (waits_only_in(interrupted, regular)) return std::nullopt;
     if (has_unknown_blocks_ && are_in_a_row(interrupted)) return std::nullopt;
+    const bool has_regular_notes = !reading.updates && are_notes_regular(regular, reading);
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
     std::vector<std::size_t> lengths;
@@ -409,12 +415,16 @@ class Study {
     cycle.length = reading.may_vary ? median(std::move(lengths)) : weight_;
     cycle.steady_share = static_cast<double>(log_.weight_of(reading.steady) * regular.size()) /
                          static_cast<double>(launches);
+    for (const std::size_t v : variants)
+      launches += log_.weight_of(segment(v));
     cycle.regular_share =
         static_cast<double>(launches) / static_cast<double>(log_.weight_of(launches_.subspan(
                                             positions_[i], positions_.back() - positions_[i])));
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
+    cycle.may_be_part =
+        cycle.may_be_part || has_regular_notes || trains_elsewhere(reading, regular);
     if (may_end_an_iteration(interrupted, regular, reading)) {
       // An optimizer's steps with as much between them, and as regularly.
       if (reading.updates && cycle.regular_share < kMostlyInside) return std::nullopt;
@@ -510,10 +520,43 @@ class Study {
     if (!std::equal(steady.begin() + static_cast<std::ptrdiff_t>(head), steady.end(),
                     launches.begin() + static_cast<std::ptrdiff_t>(head + inserted)))
       return false;
+    if (updates(launches.subspan(head, inserted))) return false;
     const auto waits = log_.waits();
     // A number is read behind its launches; what is behind a wait is the work on further data.
     const auto wait = std::upper_bound(waits.begin(), waits.end(), positions_[i] + head);
     return wait != waits.end() && *wait <= positions_[i] + head + inserted;
+  }
+
+  // Returns true if backward passes, or updates of parameters, come again and again since the
+  // cycle's first launch, but not inside it: it may be a part of what trains. A graph may hold
+  // both.
+  [[nodiscard]] bool trains_elsewhere(const Reading& reading,
+                                      const std::vector<std::size_t>& regular) const {
+    constexpr std::size_t rarest = 32;  // cycles behind which one comes
+    if (weight_ > reading.steady.size()) return false;
+    const std::size_t first = positions_.front();
+    const auto turns = log_.turns();
+    const auto since =
+        static_cast<std::size_t>(turns.end() - std::lower_bound(turns.begin(), turns.end(), first));
+    if (places_in(turns, regular.back()) == 0 && since > 1 && rarest * since >= regular.size())
+      return true;
+    if (updates(reading.steady)) return false;
+    for (std::size_t kernel = 0; kernel < kernel_count_; ++kernel) {
+      if (!log_.updates(kernel) || log_.runs(kernel) < 2 || reading.varies[kernel]) continue;
+      if (log_.before(log_.last_of(kernel)) > first) return true;
+    }
+    return false;
+  }
+
+  // Returns true if notes come at equal distances: they may be what ends a longer iteration.
+  [[nodiscard]] bool are_notes_regular(const std::vector<std::size_t>& regular,
+                                       const Reading& reading) const {
+    if (reading.may_vary) return false;
+    std::vector<std::size_t> notes;
+    for (const std::size_t r : regular) {
+      if (hash(r) != reading.hash) notes.push_back(r);
+    }
+    return notes.size() >= kFewestRegular && are_all_equal(gaps_of(notes));
   }
 
   // Examines the newest ones, of which one may lack a launch.
@@ -561,8 +604,8 @@ class Study {
     return kernels;
   }
 
-  // Returns the places of waits of the host, or of changes of the thread, that most of the last
-  // segments share; an evaluation may have its own.
+  // Returns the places of waits of the host, or of changes back to the first thread, that most of
+  // the last segments share; an evaluation may have its own.
   [[nodiscard]] std::vector<std::size_t> common_places(std::span<const std::uint32_t> places,
                                                        const std::vector<std::size_t>& regular,
                                                        const Reading& reading) {
@@ -574,15 +617,17 @@ class Study {
       auto place = std::lower_bound(places.begin(), places.end(), positions_[i]);
       if (place == places.end() || *place >= positions_[i + 1]) continue;
       if (!reading.may_vary) {
-        for (; place != places.end() && *place < positions_[i + 1]; ++place)
-          ++times[(*place - positions_[i]) % reading.steady.size()];
+        for (; place != places.end() && *place < positions_[i + 1]; ++place) {
+          if (!log_.is_by_other_thread(*place))
+            ++times[(*place - positions_[i]) % reading.steady.size()];
+        }
         continue;
       }
       allowance_ -= static_cast<Allowance>(segment(i).size() / 4);
       std::size_t steady = 0;
       for (std::size_t launch = positions_[i]; launch < positions_[i + 1]; ++launch) {
         if (place != places.end() && *place == launch) {
-          ++times[steady % reading.steady.size()];
+          if (!log_.is_by_other_thread(launch)) ++times[steady % reading.steady.size()];
           ++place;
         }
         if (!reading.varies[launches_[launch]]) ++steady;
@@ -649,10 +694,42 @@ class Study {
         !has_backward_pass(i, reading) &&
         is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
       return Kind::kInterrupted;
+    if (is_variant(i, reading)) {
+      count(reading.steady, 1);
+      for (const std::uint32_t kernel : launches)
+        --counts_[kernel];
+      for (const Launches some : {launches, Launches(reading.steady)}) {
+        for (const std::uint32_t kernel : some) {
+          if (std::exchange(counts_[kernel], 0) != 0) interrupts[kernel] = true;
+        }
+      }
+      return Kind::kVariant;
+    }
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
     if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
       return Kind::kRegular;
     return Kind::kOther;
+  }
+
+  // Returns true for an iteration with data of another kind: it begins and ends as the others do,
+  // and so do the host's waits, but it differs in several places, unlike one with a block inserted.
+  [[nodiscard]] bool is_variant(std::size_t i, const Reading& reading) const {
+    constexpr std::size_t fewest_in_common = 4;
+    const Launches launches = segment(i);
+    const auto& steady = reading.steady;
+    if (reading.may_vary || !may_be_interrupted_ || reading.waits == 0 ||
+        waits_in(i) != reading.waits || places_in(log_.turns(), i) != reading.turns ||
+        updates(launches) != updates(steady) || steady.size() > 2 * launches.size() ||
+        launches.size() > 2 * steady.size())
+      return false;
+    const auto head = static_cast<std::size_t>(
+        std::mismatch(steady.begin(), steady.end(), launches.begin(), launches.end()).first -
+        steady.begin());
+    const auto tail = static_cast<std::size_t>(
+        std::mismatch(steady.rbegin(), steady.rend(), launches.rbegin(), launches.rend()).first -
+        steady.rbegin());
+    return head + tail >= fewest_in_common &&
+           head + tail < std::min(steady.size(), launches.size());
   }
 
   // Returns true if another thread than the cycle's launches a part of a segment, as PyTorch's does

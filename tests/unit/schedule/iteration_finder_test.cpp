@@ -829,6 +829,82 @@ TEST(IterationFinder, KeepsStepsThatSomethingElseInterrupts) {
   EXPECT_GT(found->periods_seen, 20U);
 }
 
+// A server, some of whose steps take a prompt: another kernel in each of ten layers.
+TEST(IterationFinder, FindsStepsOfWhichSomeDifferInSeveralPlaces) {
+  const auto found = found_after(30, [](IterationFinder& finder, std::size_t i) {
+    const bool takes_prompt = i == 5 || i == 12 || i == 14 || i == 21 || i == 27;
+    finder.add_wait();
+    launch(finder, 0, 5);
+    for (int layer = 0; layer < 10; ++layer) {
+      launch(finder, 10, 12);
+      launch(finder, takes_prompt ? 30 : 40, takes_prompt ? 2 : 1);
+    }
+    launch(finder, 50, 5);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 140U);
+  EXPECT_EQ(found->first, 0U);
+  EXPECT_GT(found->confidence, 0.5);
+}
+
+// The host reads the loss in the middle, and waits nowhere else.
+TEST(IterationFinder, BeginsNoIterationWithABackwardPass) {
+  IterationFinder finder;
+  launch(finder, 900, 7);
+  for (int i = 0; i < 20; ++i) {
+    launch(finder, 0, 50);
+    finder.add_wait();
+    finder.add_turn();
+    launch(finder, 50, 110);
+    finder.add_turn();
+    launch(finder, 160, 40);
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->first, 0U);
+  EXPECT_EQ(finder.found()->first_launch, 7U);
+}
+
+// Two launches behind each eight steps: a mean that the host reads, or the update that eight
+// micro-steps are for.
+TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereAnUpdateIsShort) {
+  const auto found_with = [](bool step_updates, bool updates) {
+    return found_after(200, [=](IterationFinder& finder, std::size_t i) {
+      finder.add_wait();
+      launch(finder, 0, 100);
+      finder.add(100, 1, step_updates);
+      if (i % 8 != 7) return;
+      finder.add(500, 1, updates);
+      finder.add(501, 1, updates);
+      finder.add_wait();
+    });
+  };
+  EXPECT_GT(found_with(true, false).value_or(FoundIteration{}).confidence, 0.5);
+  EXPECT_EQ(found_with(false, true).value_or(FoundIteration{}).launches_per_iteration, 810U);
+  const auto found = found_with(false, false);
+  ASSERT_TRUE(found);
+  EXPECT_LT(found->confidence, 0.5);
+}
+
+// Rollouts of any number of short passes, and behind each of them a step of training.
+TEST(IterationFinder, DoubtsWhatTrainsElsewhere) {
+  const auto found_with = [](bool turns) {
+    return found_after(8, [=](IterationFinder& finder, std::size_t i) {
+      for (std::size_t pass = 0; pass < 25 + i * i % 7; ++pass) {
+        finder.add_wait();
+        launch(finder, 0, 20);
+      }
+      launch(finder, 0, 20);
+      if (turns) finder.add_turn();
+      launch(finder, 300, 15);
+      if (turns) finder.add_turn();
+      finder.add_wait();
+    });
+  };
+  EXPECT_GT(found_with(false).value_or(FoundIteration{}).confidence, 0.5);
+  ASSERT_TRUE(found_with(true));
+  EXPECT_LT(found_with(true)->confidence, 0.5);
+}
+
 // Two layers in a row are a part of the iteration, but with their length given none is found.
 TEST(IterationFinder, NamesNoOtherPeriodThatWouldNotBeFound) {
   const auto found = found_after(20, [](IterationFinder& finder, std::size_t) {
