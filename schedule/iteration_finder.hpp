@@ -23,7 +23,6 @@
 #pragma once
 
 #include "schedule/launch_log.hpp"
-#include "schedule/launch_triples.hpp"
 
 #include <cstddef>
 #include <cstdint>

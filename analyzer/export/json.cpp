@@ -1,7 +1,6 @@
 #include "export/formats.hpp"
 #include "export/values.hpp"
 #include "join/diagnose/idle.hpp"
-#include "join/model_scores.hpp"
 #include "join/rollups.hpp"
 #include "report/columns.hpp"
 

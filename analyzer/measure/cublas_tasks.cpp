@@ -1,4 +1,4 @@
-#include "measure/dynamic_library.hpp"
+#include "measure/gpu.hpp"
 #include "measure/kernels.hpp"
 #include "measure/tasks.hpp"
 

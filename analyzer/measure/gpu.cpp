@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <dlfcn.h>
 
 namespace inline_prof::measure {
 namespace {
@@ -130,6 +131,26 @@ GpuState GpuStateReader::read() const {
   if (power_(device_, &value) == 0) state.power_w = value * 1e-3;  // it counts milliwatts
   if (temperature_(device_, kGpuTemperature, &value) == 0) state.temperature_c = value;
   return state;
+}
+
+DynamicLibrary::DynamicLibrary(std::initializer_list<const char*> names) {
+  std::string first_error;
+  for (const char* name : names) {
+    handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) {
+      name_ = name;
+      return;
+    }
+    const char* words = dlerror();  // NOLINT(concurrency-mt-unsafe): one thread loads libraries
+    if (first_error.empty()) first_error = words == nullptr ? "no reason given" : words;
+  }
+  throw Skipped(first_error);
+}
+
+DynamicLibrary::Address DynamicLibrary::find(const char* name) const {
+  void* found = dlsym(handle_, name);
+  if (found == nullptr) throw Skipped(fmt::format("{} has no {}", name_, name));
+  return {found};
 }
 
 }  // namespace inline_prof::measure

@@ -1,21 +1,47 @@
-// The GPU that is measured on: one stream, and one block of memory from which every case takes what
-// it needs.
 #pragma once
 
 #include "measure/case.hpp"
-#include "measure/dynamic_library.hpp"
 #include "measure/suites.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace inline_prof::measure {
+
+// Vendor libraries that may be absent: a case that needs one is skipped with the reason.
+
+class DynamicLibrary {
+ public:
+  // The address of a function, which becomes a pointer of whatever type it is assigned to.
+  struct Address {
+    void* value;
+    template <typename Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(value);
+    }
+  };
+
+  // Loads the first of these names that can be loaded.  Throws Skipped with the loader's words.
+  explicit DynamicLibrary(std::initializer_list<const char*> names);
+
+  // Throws Skipped if the library lacks the function.
+  [[nodiscard]] Address find(const char* name) const;
+  [[nodiscard]] void* handle() const { return handle_; }
+
+ private:
+  std::string name_;
+  void* handle_ = nullptr;  // stays loaded: threads of such a library may still run at exit
+};
+
+// The GPU that is measured on: one stream, and one block of memory from which every case takes what
+// it needs.
 
 // A failed CUDA call; after most errors the context is lost.
 class GpuError : public std::runtime_error {

@@ -3,7 +3,7 @@
 #include "read/file_text.hpp"
 #include "read/iteration_graph.hpp"
 #include "read/json_tree.hpp"
-#include "read/profile_format.hpp"
+#include "read/profile.hpp"
 #include "read/task_graph.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 

@@ -1,6 +1,5 @@
 #include "report/html_report.hpp"
 
-#include "join/model_scores.hpp"
 #include "join/phase_words.hpp"
 #include "join/rollups.hpp"
 #include "join/timeline_layout.hpp"

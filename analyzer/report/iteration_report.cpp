@@ -1,17 +1,61 @@
 #include "report/iteration_report.hpp"
 
-#include "join/what_if_times.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::report {
 namespace {
+
+// The effect of a change, beside the iteration as it was.
+
+// All tasks of one name on the longest path.
+struct PathPart {
+  std::string name;
+  double time_us = 0.0;
+  std::size_t tasks = 0;
+};
+
+struct WhatIfTimes {
+  model::Timetable table;
+  std::optional<double> changed_us;  // the iteration, if the tasks took the other times
+  std::optional<double> saved_us;
+  std::vector<PathPart> path;  // those that take most first
+  double path_us = 0.0;        // of its tasks; the rest is waiting
+};
+
+// `others` is what was asked; empty: nothing was.
+WhatIfTimes what_if_times(const model::LongestPath& path,
+                          std::optional<std::span<const model::OtherTime>> others) {
+  WhatIfTimes times;
+  times.table = path.timetable();
+  if (others) {
+    times.changed_us = path.iteration_us(*others);
+    times.saved_us = times.table.iteration_us - *times.changed_us;
+  }
+  std::map<std::string, PathPart> parts;
+  for (const std::size_t i : times.table.longest_path) {
+    const read::Task& task = path.graph().tasks[i];
+    PathPart& part = parts[task.name];
+    part.name = task.name;
+    part.time_us += task.time_us;
+    ++part.tasks;
+    times.path_us += task.time_us;
+  }
+  for (const auto& [name, part] : parts)
+    times.path.push_back(part);
+  std::ranges::stable_sort(times.path, std::greater(), &PathPart::time_us);
+  return times;
+}
 
 using Json = nlohmann::ordered_json;
 using model::LongestPath;
@@ -145,7 +189,7 @@ std::string iteration_text(const TraceIteration& iteration) {
 
 std::string what_if_json(const LongestPath& path,
                          std::optional<std::span<const OtherTime>> others) {
-  const join::WhatIfTimes times = join::what_if_times(path, others);
+  const WhatIfTimes times = what_if_times(path, others);
   const model::Timetable& table = times.table;
   Json json{{"iteration_us", table.iteration_us}};
   if (others) {
@@ -170,7 +214,7 @@ std::string what_if_json(const LongestPath& path,
 
 std::string what_if_text(const LongestPath& path,
                          std::optional<std::span<const OtherTime>> others) {
-  const join::WhatIfTimes times = join::what_if_times(path, others);
+  const WhatIfTimes times = what_if_times(path, others);
   std::string out = fmt::format("iteration           {:12.2f} us\n", times.table.iteration_us);
   if (others) {
     fmt::format_to(std::back_inserter(out),
@@ -182,7 +226,7 @@ std::string what_if_text(const LongestPath& path,
                  "\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
                  times.table.longest_path.size(), path.graph().tasks.size(), times.path_us);
   for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
-    const join::PathPart& part = times.path[i];
+    const PathPart& part = times.path[i];
     fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", part.time_us, part.tasks,
                    printable(part.name));
   }

@@ -1,6 +1,6 @@
 #include "report/models_report.hpp"
 
-#include "join/model_scores.hpp"
+#include "join/rollups.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 

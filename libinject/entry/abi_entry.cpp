@@ -4,7 +4,7 @@
 #include "hook/guard.hpp"
 #include "labels/layer_path.hpp"
 #include "launch/launch_filter.hpp"
-#include "session/runtime_data.hpp"
+#include "session/label_events.hpp"
 #include "session/session.hpp"
 #include "session/waking.hpp"
 

@@ -1,7 +1,7 @@
 // Wrappers of the functions that create, change and destroy graphs, and of stream capture.  Each
 // makes the application's call once, unchanged, and tells graphs/graph_registry.hpp of it.
+#include "graphs/graph_clone.hpp"
 #include "graphs/graph_registry.hpp"
-#include "graphs/live_clone.hpp"
 #include "hook/driver_functions.hpp"
 #include "hook/observer.hpp"
 #include "hook/start.hpp"

@@ -1,6 +1,6 @@
 #include "graphs/graph_registry.hpp"
 
-#include "graphs/live_clone.hpp"
+#include "graphs/graph_clone.hpp"
 #include "hook/observer.hpp"
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"

@@ -5,6 +5,8 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace inline_prof::libraries {
@@ -67,44 +69,34 @@ std::optional<Description> read_description(GetAttribute get, void* description)
   return Description{*compute, *trans_a, *trans_b, *trans_c, *epilogue};
 }
 
-// `swapped`: the call's A is our B.  Null for an epilogue that this library does not know.
-const char* epilogue_name(std::uint32_t epilogue, bool swapped) {
-  switch (epilogue) {
-    case CUBLASLT_EPILOGUE_DEFAULT:
-      return "none";
-    case CUBLASLT_EPILOGUE_RELU:
-      return "relu";
-    case CUBLASLT_EPILOGUE_RELU_AUX:
-      return "relu_aux";
-    case CUBLASLT_EPILOGUE_BIAS:
-      return "bias";
-    case CUBLASLT_EPILOGUE_RELU_BIAS:
-      return "relu_bias";
-    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
-      return "relu_aux_bias";
-    case CUBLASLT_EPILOGUE_DRELU:
-      return "drelu";
-    case CUBLASLT_EPILOGUE_DRELU_BGRAD:
-      return "drelu_bgrad";
-    case CUBLASLT_EPILOGUE_GELU:
-      return "gelu";
-    case CUBLASLT_EPILOGUE_GELU_AUX:
-      return "gelu_aux";
-    case CUBLASLT_EPILOGUE_GELU_BIAS:
-      return "gelu_bias";
-    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
-      return "gelu_aux_bias";
-    case CUBLASLT_EPILOGUE_DGELU:
-      return "dgelu";
-    case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-      return "dgelu_bgrad";
-    case CUBLASLT_EPILOGUE_BGRADA:
-      return swapped ? "bgrad_b" : "bgrad_a";
-    case CUBLASLT_EPILOGUE_BGRADB:
-      return swapped ? "bgrad_a" : "bgrad_b";
-    default:
-      return nullptr;
-  }
+struct Epilogue {
+  std::uint32_t value;
+  const char* name;
+  const char* swapped;  // its name where the call's A is our B
+};
+constexpr std::array kEpilogues{
+    Epilogue{CUBLASLT_EPILOGUE_DEFAULT, "none", "none"},
+    Epilogue{CUBLASLT_EPILOGUE_RELU, "relu", "relu"},
+    Epilogue{CUBLASLT_EPILOGUE_RELU_AUX, "relu_aux", "relu_aux"},
+    Epilogue{CUBLASLT_EPILOGUE_BIAS, "bias", "bias"},
+    Epilogue{CUBLASLT_EPILOGUE_RELU_BIAS, "relu_bias", "relu_bias"},
+    Epilogue{CUBLASLT_EPILOGUE_RELU_AUX_BIAS, "relu_aux_bias", "relu_aux_bias"},
+    Epilogue{CUBLASLT_EPILOGUE_DRELU, "drelu", "drelu"},
+    Epilogue{CUBLASLT_EPILOGUE_DRELU_BGRAD, "drelu_bgrad", "drelu_bgrad"},
+    Epilogue{CUBLASLT_EPILOGUE_GELU, "gelu", "gelu"},
+    Epilogue{CUBLASLT_EPILOGUE_GELU_AUX, "gelu_aux", "gelu_aux"},
+    Epilogue{CUBLASLT_EPILOGUE_GELU_BIAS, "gelu_bias", "gelu_bias"},
+    Epilogue{CUBLASLT_EPILOGUE_GELU_AUX_BIAS, "gelu_aux_bias", "gelu_aux_bias"},
+    Epilogue{CUBLASLT_EPILOGUE_DGELU, "dgelu", "dgelu"},
+    Epilogue{CUBLASLT_EPILOGUE_DGELU_BGRAD, "dgelu_bgrad", "dgelu_bgrad"},
+    Epilogue{CUBLASLT_EPILOGUE_BGRADA, "bgrad_a", "bgrad_b"},
+    Epilogue{CUBLASLT_EPILOGUE_BGRADB, "bgrad_b", "bgrad_a"}};
+
+// Null for an epilogue that this library does not know.
+const char* epilogue_name(std::uint32_t value, bool swapped) {
+  const auto* const known = std::ranges::find(kEpilogues, value, &Epilogue::value);
+  if (known == kEpilogues.end()) return nullptr;
+  return swapped ? known->swapped : known->name;
 }
 
 bool is_plain(std::int32_t order) {

@@ -4,7 +4,6 @@
 #include "libraries/backend_plans.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
-#include "libraries/cudnn_operations.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,6 @@
 #include "launch/launch_filter.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
-#include "libraries/communicators.hpp"
 #include "libraries/vendor_nccl.hpp"
 #include "sys/process.hpp"
 
@@ -16,17 +15,138 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <unistd.h>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace inline_prof::libraries {
 namespace {
+
+// Tracks NCCL communicators: an identity that is the same on all ranks, and the number of
+// collectives so far in the iteration.
+
+struct CommunicatorFacts {
+  std::optional<std::uint64_t> identity;  // empty if it was created before profiling began
+  std::int64_t ranks = 0;
+  std::int64_t sequence = -1;  // of this collective in the iteration, from 0
+};
+
+// `count_ranks` is called once if the number of ranks is unknown.  Collectives are counted; sends
+// and receives are not, since ranks make different ones.
+using CountRanks = std::int64_t (*)(const void* comm, void* real);
+
+struct Communicator {
+  std::optional<std::uint64_t> identity;
+  std::int64_t ranks = 0;
+  std::int64_t iteration = -1;
+  std::int64_t collectives = 0;  // in that iteration
+  std::uint64_t splits = 0;
+};
+
+// A communicator that NCCL creates at the group's end.
+struct Pending {
+  const void* thread;
+  void** comm;
+  Communicator communicator;
+};
+
+struct CommunicatorBook {
+  std::mutex mutex;
+  std::unordered_map<const void*, Communicator> known;
+  std::vector<Pending> pending;
+};
+
+// Never destroyed: collectives may still be called during exit.
+CommunicatorBook& communicator_book() {
+  static auto* const communicators = new CommunicatorBook;
+  return *communicators;
+}
+
+// Returns a pointer that identifies this thread.
+const void* calling_thread() noexcept {
+  return __builtin_thread_pointer();
+}
+
+void add(CommunicatorBook& communicators, void** comm, const Communicator& communicator) {
+  if (comm == nullptr) return;
+  if (*comm == nullptr) {
+    communicators.pending.push_back({calling_thread(), comm, communicator});
+  } else {
+    communicators.known[*comm] = communicator;
+  }
+}
+
+// FNV-1a (Fowler, Noll, Vo; RFC 9923): the same bytes give the same number on every rank.
+std::uint64_t hash_of(const void* bytes, std::size_t size,
+                      std::uint64_t seed = 0xCBF29CE484222325ULL) noexcept {
+  const auto* each = static_cast<const unsigned char*>(bytes);
+  std::uint64_t hash = seed;
+  for (std::size_t i = 0; i < size; ++i)
+    hash = (hash ^ each[i]) * 0x100000001B3ULL;
+  return hash;
+}
+
+// These throw std::bad_alloc only.  Inside a group NCCL may set `comm` at the group's end, where
+// settle_communicators() is to be called on the same thread.  `ranks`: 0 if unknown.
+void add_communicator(void** comm, std::uint64_t identity, std::int64_t ranks) {
+  CommunicatorBook& communicators = communicator_book();
+  const std::lock_guard lock(communicators.mutex);
+  add(communicators, comm, {.identity = identity, .ranks = ranks});
+}
+
+void add_split(void* parent, int color, void** comm) {
+  CommunicatorBook& communicators = communicator_book();
+  const std::lock_guard lock(communicators.mutex);
+  const auto known = communicators.known.find(parent);
+  if (known == communicators.known.end() || !known->second.identity) return;
+  // All ranks of the parent take part in each split, so that they agree on its number.
+  const std::uint64_t number = known->second.splits++;
+  std::uint64_t identity = hash_of(&number, sizeof number, *known->second.identity);
+  identity = hash_of(&color, sizeof color, identity);
+  add(communicators, comm, {.identity = identity});
+}
+
+void settle_communicators() {
+  CommunicatorBook& communicators = communicator_book();
+  const std::lock_guard lock(communicators.mutex);
+  std::erase_if(communicators.pending, [&](const Pending& each) {
+    if (each.thread != calling_thread()) return false;
+    if (*each.comm != nullptr) communicators.known[*each.comm] = each.communicator;
+    return true;
+  });
+}
+
+void forget_communicator(const void* comm) {
+  CommunicatorBook& communicators = communicator_book();
+  const std::lock_guard lock(communicators.mutex);
+  communicators.known.erase(comm);
+}
+
+CommunicatorFacts facts_of(const void* comm, std::int64_t iteration, bool is_collective,
+                           CountRanks count_ranks, void* real) {
+  CommunicatorBook& communicators = communicator_book();
+  const std::lock_guard lock(communicators.mutex);
+  Communicator& communicator = communicators.known[comm];
+  if (communicator.ranks == 0) communicator.ranks = count_ranks(comm, real);
+  CommunicatorFacts facts{.identity = communicator.identity, .ranks = communicator.ranks};
+  if (!is_collective) return facts;
+  if (communicator.iteration != iteration) {
+    communicator.iteration = iteration;
+    communicator.collectives = 0;
+  }
+  facts.sequence = communicator.collectives++;
+  return facts;
+}
 
 struct Operation {
   const char* name = nullptr;  // null: a data type newer than this library

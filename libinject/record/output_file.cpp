@@ -1,7 +1,6 @@
 #include "record/output_file.hpp"
 
 #include "sys/config.hpp"
-#include "sys/config_output.hpp"
 #include "sys/log.hpp"
 #include "sys/quiet_thread.hpp"
 

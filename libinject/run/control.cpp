@@ -2,7 +2,6 @@
 
 #include "base/command_line.hpp"
 #include "sys/config.hpp"
-#include "sys/config_output.hpp"
 #include "sys/control_file.hpp"
 #include "sys/process.hpp"
 

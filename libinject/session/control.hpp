@@ -1,7 +1,7 @@
 // Requests of prof-run ctl, which come by a file (sys/control_file.hpp).
 #pragma once
 
-#include "record/watch_record.hpp"
+#include "record/run_record.hpp"
 #include "sys/detached_command.hpp"
 
 #include <cstdint>

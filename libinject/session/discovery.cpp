@@ -4,7 +4,7 @@
 #include "launch/copies.hpp"
 #include "launch/launch_filter.hpp"
 #include "libraries/op_frame.hpp"
-#include "session/graph_events.hpp"
+#include "session/graph_measurement.hpp"
 #include "session/session.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_finder.hpp"
-#include "schedule/mark_place.hpp"
+#include "schedule/iteration_follower.hpp"
 #include "session/launch_site.hpp"
 
 #include <array>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "record/machine_reader.hpp"
-#include "record/watch_record.hpp"
+#include "record/run_record.hpp"
 
 #include <string>
 

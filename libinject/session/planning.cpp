@@ -4,7 +4,7 @@
 #include "base/random.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/select.hpp"
-#include "session/graph_events.hpp"
+#include "session/graph_measurement.hpp"
 #include "session/session.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"

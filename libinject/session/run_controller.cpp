@@ -4,6 +4,9 @@
 #include "labels/label.hpp"
 #include "session/session.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
+
+#include <algorithm>
 
 namespace inline_prof::session {
 namespace {
@@ -245,6 +248,99 @@ bool RunController::start_iteration() {
       return true;
   }
   return true;
+}
+
+namespace {
+
+// Blocks can be told apart while the application is ahead of the GPU by at most this many
+// iterations.
+constexpr std::int64_t kLongestLead = 32;
+constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
+constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels
+constexpr std::int64_t kMostQuads = 12;     // more than enough for a bootstrap over them
+
+constexpr std::size_t kRemembered = 16;  // armed iterations
+
+}  // namespace
+
+void Overhead::note_armed(const std::vector<std::size_t>& targets) {
+  if (first_ != 0) return;
+  if (armed_lately_.size() == kRemembered) armed_lately_.erase(armed_lately_.begin());
+  armed_lately_.push_back(targets);
+}
+
+bool Overhead::begin(std::int64_t iteration) {
+  const timer::ContextTimer* timer = session_.contexts.first_timer();
+  if (timer == nullptr || armed_lately_.empty() || first_ != 0) return false;
+  first_ = iteration;
+  lead_ = std::clamp<std::int64_t>(timer->iterations_ahead(), 0, kLongestLead);
+  block_ = lead_ + kTimesInABlock;
+  const std::int64_t quad = kBlocksInAQuad * block_;
+  std::int64_t most = session_.config.overhead_iterations;
+  // A user who has asked for the program's end waits for the samples only.
+  if (session_.exits_when_done()) most = std::min(most, iteration - session_.settings.warmup - 1);
+  end_ = iteration + std::min(most / quad, kMostQuads) * quad;
+  return end_ > iteration;
+}
+
+bool Overhead::is_armed(std::int64_t iteration) const noexcept {
+  const std::int64_t block = (iteration - first_) / block_ % kBlocksInAQuad;
+  return block == 0 || block == kBlocksInAQuad - 1;
+}
+
+std::optional<std::vector<std::size_t>> Overhead::targets_of(std::int64_t iteration) const {
+  if (!is_armed(iteration)) return std::nullopt;
+  return armed_lately_[static_cast<std::size_t>(iteration) % armed_lately_.size()];
+}
+
+void Overhead::gather() {
+  if (block_ == 0 || !session_.run.overhead_blocks.empty()) return;
+  std::vector<record::BlockTimes> blocks;
+  for (std::int64_t first = first_; first + block_ <= end_; first += block_)
+    blocks.push_back({.armed = is_armed(first), .times_ms = {}});
+  const record::IterationTimes& times = session_.run.iteration_times;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::int64_t position = times.iteration(i) - first_;
+    if (position < 0 || times.iteration(i) >= end_ || position % block_ < lead_) continue;
+    blocks[static_cast<std::size_t>(position / block_)].times_ms.push_back(times[i]);
+  }
+  // The program may have ended before the last ones.
+  while (!blocks.empty() && blocks.back().times_ms.size() < kTimesInABlock)
+    blocks.pop_back();
+  session_.run.overhead_blocks = std::move(blocks);
+}
+
+namespace {
+
+constexpr std::int64_t kSecondsBetween = 5;
+
+}  // namespace
+
+std::int64_t Progress::iterations_left(std::int64_t iteration) const {
+  if (session_.phases.course().adaptive)
+    return session_.phases.course().adaptive->iterations_left();
+  if (session_.settings.mode == schedule::Mode::kOneShot) {
+    return session_.settings.warmup + session_.config.one_shot_iterations - iteration;
+  }
+  return session_.phases.course().plan.last_iteration() - session_.phases.position_of(iteration);
+}
+
+void Progress::report(std::int64_t iteration) {
+  if (!session_.config.progress || session_.config.rank.value_or(0) != 0) return;
+  const auto now = static_cast<std::int64_t>(sys::monotonic_seconds());
+  if (first_second_ == 0) {
+    first_second_ = now;
+    first_iteration_ = iteration;
+    last_second_ = now;
+  }
+  if (now - last_second_ < kSecondsBetween) return;
+  last_second_ = now;
+  const std::int64_t left = iterations_left(iteration);
+  if (left < 0) return;
+  const auto seconds =
+      (now - first_second_) * left / std::max<std::int64_t>(iteration - first_iteration_, 1);
+  sys::say_uncounted("iteration %lld: %lld to go, about %lld s", static_cast<long long>(iteration),
+                     static_cast<long long>(left), static_cast<long long>(seconds));
 }
 
 }  // namespace inline_prof::session

@@ -8,7 +8,7 @@
 // chosen iterations are left out until it is saved again.
 #pragma once
 
-#include "record/watch_record.hpp"
+#include "record/run_record.hpp"
 #include "session/watch_budget.hpp"
 #include "timer/context_timer.hpp"
 #include "watch/change_point.hpp"

@@ -1,7 +1,7 @@
 // prof.events: what was read can be written, and reads back as it was.
 #include "property.hpp"
 #include "schedule/error.hpp"
-#include "schedule/text_formats.hpp"
+#include "schedule/read_request.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace inline_prof;

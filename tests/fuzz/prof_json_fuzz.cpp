@@ -3,6 +3,7 @@
 #include "property.hpp"
 #include "read/input_error.hpp"
 #include "read/prof_json/prof_json.hpp"
+#include "read/prof_json/prof_members.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "cli/common/result_file.hpp"
 
-#include "read/inputs.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 

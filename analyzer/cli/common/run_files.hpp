@@ -5,7 +5,6 @@
 #include "base/command_line.hpp"
 #include "read/phases.hpp"
 #include "read/profile.hpp"
-#include "read/profile_format.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -5,9 +5,9 @@
 #include "cli/common/progress.hpp"
 #include "cli/common/run_files.hpp"
 #include "model/machines.hpp"
-#include "read/inputs.hpp"
 #include "read/layers.hpp"
 #include "read/parameters.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 

@@ -15,7 +15,6 @@
 #include "join/readable.hpp"
 #include "model/machines.hpp"
 #include "read/input_error.hpp"
-#include "read/inputs.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include "join/readable.hpp"
 #include "join/rows/file_rows.hpp"
 #include "read/input_error.hpp"
-#include "read/inputs.hpp"
+#include "read/read_profile.hpp"
 #include "report/history_report.hpp"
 #include "report/html_report.hpp"
 

@@ -8,7 +8,6 @@
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
 #include "read/file_text.hpp"
-#include "read/inputs.hpp"
 #include "read/read_profile.hpp"
 #include "report/html_report.hpp"
 #include "report/models_report.hpp"

@@ -7,7 +7,7 @@
 #include "read/file_text.hpp"
 #include "read/input_error.hpp"
 #include "read/layers.hpp"
-#include "read/profile_format.hpp"
+#include "read/profile.hpp"
 #include "read/read_profile.hpp"
 #include "read/task_graph.hpp"
 

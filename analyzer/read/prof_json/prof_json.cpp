@@ -3,7 +3,7 @@
 #include "read/file_text.hpp"
 #include "read/json_stream.hpp"
 #include "read/json_tree.hpp"
-#include "read/root_member.hpp"
+#include "read/prof_json/prof_members.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
@@ -11,11 +11,53 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
 namespace inline_prof::read {
 namespace {
+
+// Behind the string that opens at `at`.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      return at + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Returns the place of the first byte from `at` on that is no blank of JSON's.
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+}
+
+// Returns the place of the value of the first member of the outermost object whose key is one of
+// `keys`, npos if there is none.  It looks at brackets and strings only: for text that is not JSON
+// it may return anything.
+std::size_t find_root_member(std::string_view text, std::initializer_list<std::string_view> keys) {
+  int depth = 0;
+  std::size_t at = 0;
+  while ((at = text.find_first_of("{}[]\"", at)) != std::string_view::npos) {
+    if (text[at] != '"') {
+      depth += text[at] == '{' || text[at] == '[' ? 1 : -1;
+      ++at;
+      continue;
+    }
+    const std::size_t end = end_of_string(text, at);
+    if (end == std::string_view::npos) return end;
+    const std::string_view key = text.substr(at + 1, end - at - 2);
+    if (depth == 1 && std::ranges::find(keys, key) != keys.end()) {
+      const std::size_t colon = skip_blanks(text, end);
+      if (colon < text.size() && text[colon] == ':') return skip_blanks(text, colon + 1);
+    }
+    at = end;
+  }
+  return at;
+}
 
 enum class Generation {
   kFirst,          // 2021-02: layer names, occurrence under its first key

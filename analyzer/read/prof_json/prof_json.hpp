@@ -1,8 +1,7 @@
 // prof.json, every generation of it (docs/prof_json.md).
 #pragma once
 
-#include "read/prof_json/prof_members.hpp"
-#include "read/profile_format.hpp"
+#include "read/profile.hpp"
 
 #include <array>
 #include <cstddef>
@@ -28,6 +27,8 @@ inline constexpr ProfileFormat kProfJson{
 
 // Fits into a second-level cache, with its list of places; events take some kilobytes.
 inline constexpr std::size_t kWindowBytes = std::size_t{1} << 18;
+
+struct FoundProfile;  // prof_members.hpp
 
 // The fast half of read_profile.  Beside `text` and what it returns it needs some megabytes,
 // however long the file is, unless a single event is that long.

@@ -5,7 +5,6 @@
 #include "read/members.hpp"
 #include "read/op_reader.hpp"
 #include "read/profile.hpp"
-#include "read/profile_format.hpp"
 
 #include <fmt/format.h>
 

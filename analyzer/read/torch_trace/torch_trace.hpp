@@ -5,7 +5,7 @@
 // them is one iteration.
 #pragma once
 
-#include "read/profile_format.hpp"
+#include "read/profile.hpp"
 
 #include <array>
 #include <cstddef>

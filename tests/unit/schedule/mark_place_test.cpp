@@ -1,4 +1,4 @@
-#include "schedule/mark_place.hpp"
+#include "schedule/iteration_follower.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "complaint.hpp"
-#include "schedule/text_formats.hpp"
+#include "schedule/read_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

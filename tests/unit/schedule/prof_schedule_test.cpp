@@ -1,6 +1,6 @@
 // Runs the program prof-schedule.
+#include "schedule/read_request.hpp"
 #include "schedule/schedule_json.hpp"
-#include "schedule/text_formats.hpp"
 #include "temporary_folder.hpp"
 
 #include <gmock/gmock.h>

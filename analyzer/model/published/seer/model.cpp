@@ -1,5 +1,5 @@
 #include "model/occupancy.hpp"
-#include "model/published/seer/evaluation.hpp"
+#include "model/published/seer/predictor.hpp"
 #include "read/input_error.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "fit/measured_rows.hpp"
 #include "model/machines.hpp"
-#include "model/published/seer/evaluation.hpp"
+#include "model/published/seer/predictor.hpp"
 #include "model/row_reader.hpp"
 #include "read/parameters.hpp"
 

@@ -1,7 +1,7 @@
 // Operations reach the published models as rows of their tables do.
 #include "golden.hpp"
 #include "join/join.hpp"
-#include "join/model_scores.hpp"
+#include "join/rollups.hpp"
 #include "model/each_model.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"

@@ -1,6 +1,7 @@
 // Files that are parsed in many windows: what they cost, and that no window changes what is read.
 #include "large_profile.hpp"
 #include "read/prof_json/prof_json.hpp"
+#include "read/prof_json/prof_members.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // A format for the page on adding one: "NAME US", a line for each kernel.
 #pragma once
 
-#include "read/profile_format.hpp"
+#include "read/profile.hpp"
 
 #include <array>
 

@@ -1,5 +1,5 @@
-#include "model/published/seer/evaluation.hpp"
 #include "model/published/seer/golden_files.hpp"
+#include "model/published/seer/predictor.hpp"
 
 #include <gtest/gtest.h>
 

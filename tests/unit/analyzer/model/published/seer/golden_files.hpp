@@ -1,7 +1,6 @@
 // Results of the published program on synthetic tables (tests/data/golden/seer/README.md).
 #pragma once
 
-#include "model/published/seer/evaluation.hpp"
 #include "model/published/seer/parameters.hpp"
 #include "model/published/seer/predictor.hpp"
 #include "model/published/seer/seer_fit.hpp"

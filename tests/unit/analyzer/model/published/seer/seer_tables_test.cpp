@@ -1,8 +1,8 @@
 #include "read/seer_tables.hpp"
 
 #include "complaint.hpp"
-#include "model/published/seer/evaluation.hpp"
 #include "model/published/seer/parameters.hpp"
+#include "model/published/seer/predictor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
-// A run without iterations: launches of every kernel are sampled in turn, one at a time, and
-// counted exactly.  In prof.json the whole run is one iteration.
-#include "session/without_iterations.hpp"
+#include "session/modes.hpp"
 
 #include "launch/copies.hpp"
+#include "libraries/op_frame.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
 #include "session/run_controller.hpp"
@@ -12,8 +11,159 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace inline_prof::session {
+
+record::EventRecord* OneShot::next_event(const void* function, CUstream stream, LaunchSite*& site) {
+  site = session_.sites.find(function, stream);
+  if (site == nullptr) return nullptr;
+  const std::uint32_t occurrence = site->slot->count.fetch_add(1, std::memory_order_relaxed);
+  record::EventRecord* event =
+      occurrence < site->events.size() ? site->events[occurrence] : nullptr;
+  return event != nullptr && event->capacity() > 0 ? event : nullptr;  // 0: not asked for
+}
+
+timer::ContextTimer::Pair* OneShot::begin_pair(const LaunchSite& site, CUstream stream,
+                                               record::EventRecord& event) {
+  return session_.arming.open_pair(
+      *site.stream->timer, stream, event, session_.iteration(),
+      site.label == nullptr ? OtherThreads::kSpoilThePair : OtherThreads::kAreWelcome);
+}
+
+void OneShot::begin() {
+  session_.sites.begin_counts();
+  labels::open_all_gates(true);
+  launch::filter.add(launch::LaunchFilter::kMeasuringAll);
+}
+
+void OneShot::stop() {
+  if (!launch::filter.remove(launch::LaunchFilter::kMeasuringAll)) return;
+  labels::open_all_gates(false);
+  for (const auto& site : session_.sites.all()) {
+    auto* pair = std::exchange(site->open_pair, nullptr);
+    if (pair != nullptr) pair->timer->abandon(*pair);  // started and not stopped
+  }
+}
+
+// Without the mutex, which every launch of every thread would wait for: once the plan is made sites
+// stay, and so do their events.  Unit tests add some while they run.
+hook::LaunchTicket OneShot::begin_launch(const hook::Launch& launch) {
+  std::unique_lock lock(session_.mutex, std::defer_lock);
+  if (session_.settings.mode == schedule::Mode::kUnitTest) lock.lock();
+  LaunchSite* site = nullptr;
+  record::EventRecord* event = next_event(launch.function, launch.stream, site);
+  hook::LaunchTicket counted{.counted = site == nullptr ? nullptr : &site->slot->count};
+  if (event == nullptr) return counted;
+  libraries::OpFrame* op = event->spans_op ? libraries::outermost_op() : nullptr;
+  if (event->spans_op && op == nullptr) return counted;
+  auto* pair = begin_pair(*site, launch.stream, *event);
+  if (pair == nullptr) return counted;
+  if (op != nullptr) {
+    libraries::part_on(*op, launch.stream).pair = pair;
+    return {};
+  }
+  counted.kind = hook::LaunchTicket::Kind::kMeasured;
+  counted.pair = pair;
+  return counted;
+}
+
+void OneShot::record_label(const labels::LabelEnd& end, CUstream stream, const char* extra_info) {
+  const std::lock_guard lock(session_.mutex);
+  if (end.is_start) {
+    LaunchSite* site = nullptr;
+    record::EventRecord* event = next_event(end.label, stream, site);
+    if (event == nullptr || site->open_pair != nullptr) return;
+    site->open_pair = begin_pair(*site, stream, *event);
+    if (site->open_pair != nullptr && extra_info != nullptr) {
+      extra_of(*site->open_pair).start = extra_info;
+    }
+    return;
+  }
+  LaunchSite* site = session_.sites.find(end.label, stream);
+  auto* pair = site == nullptr ? nullptr : std::exchange(site->open_pair, nullptr);
+  if (pair == nullptr) return;
+  if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
+  session_.arming.close_pair(stream, *pair);
+}
+
+namespace {
+
+// Pairs of one context: two runs of the largest test.
+constexpr std::size_t kEventPairs = 4096;
+
+// Tags differ above the 48 bits of an address.
+constexpr int kTagShift = 48;
+
+}  // namespace
+
+bool UnitTests::is_measured(const UnitTest& test) const {
+  return test.runs > session_.settings.warmup &&
+         test.runs <= session_.settings.warmup + session_.settings.repeat;
+}
+
+void UnitTests::prepare_to_measure() {
+  session_.planning.settle_discovery();
+  for (record::EventRecord& event : session_.run.events)
+    event.reserve(static_cast<std::uint32_t>(session_.settings.repeat));
+  for (timer::ContextTimer& timer : session_.contexts.timers())
+    static_cast<void>(timer.create_events(kEventPairs));
+  session_.count_host_bytes();
+}
+
+void UnitTests::end_run() {
+  session_.one_shot.stop();
+  labels::open_all_gates(true);  // other tests may be in their warm-up
+  running_.store(nullptr, std::memory_order_relaxed);
+}
+
+hook::LaunchTicket UnitTests::begin_launch(const hook::Launch& launch) {
+  {
+    const std::lock_guard lock(session_.mutex);
+    if (running() == nullptr) return {};
+    if (!launch::filter.has(launch::LaunchFilter::kMeasuringAll)) {
+      return {.kind = running()->runs <= session_.settings.warmup
+                          ? hook::LaunchTicket::Kind::kMeet
+                          : hook::LaunchTicket::Kind::kNothing};
+    }
+  }
+  return session_.one_shot.begin_launch(launch);
+}
+
+void UnitTests::start(const char* name) {
+  if (name == nullptr || session_.state() != RunState::kUnitTests) return;
+  const std::lock_guard lock(session_.mutex);
+  if (running() != nullptr) {
+    session_.warn("PROFILE_UNIT_TEST_START(\"" + std::string(name) + "\") inside test " +
+                  running()->name + ": one test runs at a time");
+    end_run();
+  }
+  UnitTest& test = tests_[name];
+  if (test.tag == 0) {
+    test.name = name;
+    test.tag = std::uintptr_t{tests_.size()} << kTagShift;
+  }
+  ++test.runs;
+  running_.store(&test, std::memory_order_relaxed);
+  const std::int64_t number = session_.begin_iteration();
+  session_.sites.fold_counts();
+  session_.contexts.poll_all();
+  if (!is_measured(test)) return;
+  if (test.runs == session_.settings.warmup + 1) prepare_to_measure();
+  session_.contexts.record_origins(number);
+  session_.run.armed_iterations.fetch_add(1, std::memory_order_relaxed);
+  session_.one_shot.begin();
+}
+
+void UnitTests::stop() {
+  if (session_.state() != RunState::kUnitTests) return;
+  const std::lock_guard lock(session_.mutex);
+  if (running() != nullptr) end_run();
+}
+
+// A run without iterations: launches of every kernel are sampled in turn, one at a time, and
+// counted exactly.  In prof.json the whole run is one iteration.
+
 namespace {
 
 constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
