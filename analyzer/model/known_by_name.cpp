@@ -94,6 +94,8 @@ std::pair<std::int64_t, std::int64_t> elements_of_a_block(BlockElements block,
       return {4 * threads, 4 * threads};
     case BlockElements::kChunk:  // more than half of all chunks are whole in parameters of layers
       return {40'000, 65'536};
+    case BlockElements::kThreads:
+      return {(threads + 1) / 2, threads};
     case BlockElements::kOne:  // at least one in each block
       return {1, threads};
     case BlockElements::kUnknown:

@@ -26,6 +26,7 @@ BlockElements block_of(const std::string& word) {
       {"vectors", BlockElements::kVectors},
       {"four", BlockElements::kFour},
       {"chunk", BlockElements::kChunk},
+      {"threads", BlockElements::kThreads},
       {"one", BlockElements::kOne}};
   return blocks.at(word);
 }

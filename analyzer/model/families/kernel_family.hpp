@@ -28,6 +28,7 @@ enum class BlockElements : std::uint8_t {
   kVectors,           // vectorized_elementwise_kernel<n, ...>: n numbers make 16 bytes
   kFour,              // four for each thread
   kChunk,             // one chunk of a tensor in a list: 65,536, but for a tensor's last one
+  kThreads,           // one for each thread, but for rows at the rim
   kOne,               // at most one for each thread and turn
 };
 

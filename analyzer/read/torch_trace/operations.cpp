@@ -671,15 +671,26 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   if (image == nullptr || filter == nullptr || image->sizes.size() != 1 ||
       filter->sizes.size() != 1)
     return {};
-  const Sizes& x = image->sizes.front();
-  const Sizes& w = filter->sizes.front();
+  Sizes x = image->sizes.front(), w = filter->sizes.front();
   const TypeWord* const type = type_of(image->type);
+  auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
+       dilation = numbers_in(call.value(dilation_at));
+  const auto groups = numbers_in(call.value(groups_at));
+  if (x.size() == 5 && w.size() == 5 && stride.size() == 3 && pad.size() == 3 && stride[0] > 0 &&
+      (dilation.size() != 3 || dilation[0] == 1)) {
+    // A convolution of volumes: as of one image for each place in the depth, with the channels of
+    // all that the filter covers there.
+    x[0] = times(x[0], std::max<std::int64_t>(0, x[2] + 2 * pad[0] - w[2]) / stride[0] + 1);
+    x[1] = times(x[1], w[2]);
+    w[1] = times(w[1], w[2]);
+    for (Sizes* const sizes : {&x, &w})
+      sizes->erase(sizes->begin() + 2);
+    for (auto* const numbers : {&stride, &pad, &dilation})
+      if (!numbers->empty()) numbers->erase(numbers->begin());
+  }
   if (x.size() != 4 || w.size() != 4 || type == nullptr || type->name.empty() || x[1] < 1 ||
       w[1] < 1)
     return {};
-  const auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
-             dilation = numbers_in(call.value(dilation_at)),
-             groups = numbers_in(call.value(groups_at));
   if (stride.size() != 2 || pad.size() != 2) return {};
   const auto side = [&](std::size_t i) {
     const std::int64_t reach = (dilation.size() == 2 ? dilation[i] : 1) * (w[2 + i] - 1) + 1;
@@ -706,6 +717,20 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / size);
   if (call.launches({"reduce_kernel"})) return memory("reduction", out, w[0] * size, out / size);
   Op op;
+  // Winograd's products, one for each point of a tile: 6 x 6 for 4 x 4 results, 4 x 4 for 2 x 2.
+  const std::int64_t tile = call.grid_depth() == 36 ? 4 : call.grid_depth() == 16 ? 2 : 0;
+  if (tile > 0 && w[2] == 3 && w[3] == 3 && call.launches({"_sgemm_"}) &&
+      !call.launches({"convolve"})) {
+    op.kind = op_kind_name(OpKind::kGemm);
+    op.attributes = {
+        {"m", w[0]},
+        {"n", times(x[0], times((side(0) + tile - 1) / tile, (side(1) + tile - 1) / tile))},
+        {"k", w[1]},
+        {"batch", call.grid_depth()}};
+    for (const char* const operand : {"a_type", "b_type", "c_type"})
+      op.attributes.emplace_back(operand, std::string(type->name));
+    return op;
+  }
   op.kind = op_kind_name(OpKind::kConv);
   op.attributes = {{"n", x[0]},
                    {"c", x[1]},
@@ -867,6 +892,40 @@ Op fused(const Call& call) {
   return memory("fused", all - written, written, most, most);
 }
 
+// A function of someone's own (apex, Megatron, Transformer Engine), whose kernel tells what it does
+// with its first tensor: a row's norm or softmax, or the product with its only matrix.
+Op function_by_kernel(const Call& call) {
+  constexpr std::size_t most_tensors = 6;  // more are the arguments of whole models
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr || from->sizes.size() != 1 || from->sizes.front().size() < 2 ||
+      call.tensors().size() > most_tensors || call.name().find("ackward") != std::string_view::npos)
+    return {};
+  const std::int64_t columns = from->sizes.front().back();
+  if (call.launches({"softmax"})) return row_wise(call, OpKind::kSoftmax, columns, false);
+  if (call.launches(
+          {"ayer_norm", "ayerNorm", "ayernorm", "ln_fwd", "rms_norm", "RMSNorm", "rmsnorm"}))
+    return row_wise(call, OpKind::kNorm, columns, false);
+  const Argument* weights = nullptr;
+  for (const Argument* tensor : call.tensors()) {
+    if (tensor == from || tensor->sizes.size() != 1 || tensor->sizes.front().size() < 2) continue;
+    if (weights != nullptr) return {};
+    weights = tensor;
+  }
+  const TypeWord* const type = type_of(from->type);
+  if (weights == nullptr || weights->sizes.front().size() != 2 || columns < 1 ||
+      weights->sizes.front()[1] != columns || type == nullptr || type->name.empty() ||
+      weights->type != from->type || !is_product_kernel(call))
+    return {};
+  Op op;
+  op.kind = op_kind_name(OpKind::kGemm);
+  op.attributes = {
+      {"m", elements(*from) / columns}, {"n", weights->sizes.front()[0]}, {"k", columns}};
+  for (const char* const operand : {"a_type", "b_type", "c_type"})
+    op.attributes.emplace_back(operand, std::string(type->name));
+  op.attributes.emplace_back("trans_b", true);
+  return op;
+}
+
 using Rule = Op (*)(const Call&);
 
 // By the classes of operators.json.
@@ -1026,6 +1085,11 @@ std::int64_t element_bytes_of_kernel(std::string_view name) {
   return 0;
 }
 
+std::string_view number_type_of(const Argument& argument) {
+  const TypeWord* const type = type_of(argument.type);
+  return type == nullptr ? std::string_view() : type->name;
+}
+
 bool Argument::is_tensor() const {
   if (type == "TensorList") return !sizes.empty() && !(sizes.size() == 1 && sizes.front().empty());
   return !sizes.empty() && type_of(type) != nullptr;
@@ -1058,8 +1122,10 @@ OperatorCall operator_call(std::string_view name, std::string_view text) {
 
 Op operation_of(const OperatorCall& call, std::string_view kernel_name, const LaunchShape& launch) {
   Op op;
-  if (const Rule rule = rule_of(call.name); rule != nullptr)
-    op = rule(Call(call, kernel_name, launch.grid[2]));
+  const Rule rule = rule_of(call.name);
+  const bool is_of_pytorch = call.name.starts_with("aten::") || call.name.starts_with("triton_");
+  if (rule != nullptr || !is_of_pytorch)
+    op = (rule != nullptr ? rule : function_by_kernel)(Call(call, kernel_name, launch.grid[2]));
   if (op.kind.empty()) op = Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
   op.source = is_cast(call) ? "aten::_to_copy" : call.name;
   return op;

@@ -30,6 +30,9 @@ struct OperatorCall {
 // Members that are not there leave their part empty.
 [[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
 
+// The name that prof.json has for the numbers of a tensor; empty if it has none.
+[[nodiscard]] std::string_view number_type_of(const Argument& argument);
+
 // Bytes of the numbers that a kernel works on, by the types in its name; 0 if it has none.
 [[nodiscard]] std::int64_t element_bytes_of_kernel(std::string_view name);
 

@@ -2,6 +2,7 @@
 
 #include "read/input_error.hpp"
 #include "read/torch_trace/args.hpp"
+#include "read/torch_trace/compiled_products.hpp"
 #include "read/torch_trace/joint_operators.hpp"
 #include "read/torch_trace/operations.hpp"
 #include "read/torch_trace/places.hpp"
@@ -223,16 +224,14 @@ Op copy_operation(const GpuWork& work, const std::string& name, std::int64_t ran
 }
 
 bool is_collective_kernel(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> words{"ncclDevKernel",
-                                                          "ncclKernel",
-                                                          "ncclSymk",
-                                                          "rcclKernel",
-                                                          "multimem_all_reduce",
-                                                          "one_shot_all_reduce_",
-                                                          "two_shot_all_reduce",
-                                                          "cross_device_reduce",
-                                                          "allreduce_fusion",
-                                                          "deep_ep::"};
+  static constexpr std::array<std::string_view, 8> words{"nccl",
+                                                         "rccl",
+                                                         "multimem_all_reduce",
+                                                         "one_shot_all_reduce_",
+                                                         "two_shot_all_reduce",
+                                                         "cross_device_reduce",
+                                                         "allreduce_fusion",
+                                                         "deep_ep::"};
   return std::ranges::any_of(
       words, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
@@ -272,7 +271,9 @@ bool is_another_size(const std::array<std::int64_t, 3>& a, const std::array<std:
 class Reader {
  public:
   Reader(std::string text, const std::string& label)
-      : trace_(parse_events(std::move(text), label)), places_(find_places(trace_)) {
+      : trace_(parse_events(std::move(text), label)),
+        places_(find_places(trace_)),
+        compiled_products_(compiled_products(trace_, places_)) {
     profile_.file = label;
     for (const GpuWork& work : trace_.works) {
       const double end_us = work.start_us + work.duration_us;
@@ -430,8 +431,14 @@ class Reader {
         auto op = collective_of(trace_.names.text(event.name), event.args, trace_.world_size);
         if (op && op->kind == op_kind_name(OpKind::kCollective)) return op;
       }
+      // Newer traces repeat it at the kernel, where those of a captured graph alone have it.
+      if (auto op = collective_of(name, work.args, trace_.world_size);
+          op && op->kind == op_kind_name(OpKind::kCollective))
+        return op;
     }
     if (call == nullptr) return Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
+    if (const auto found = compiled_products_.find(index); found != compiled_products_.end())
+      return found->second;
     const OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
     auto joint = experts_.operation(place.operation, known, name, launch);
     if (!joint) joint = sparse_operation(known, name);
@@ -549,6 +556,7 @@ class Reader {
   std::map<std::int32_t, Stretches> host_copies_;
   std::unordered_map<std::size_t, std::pair<double, double>> shares_of_event_;  // sums of samples
   Places places_;
+  std::unordered_map<std::size_t, Op> compiled_products_;  // by work
   Experts experts_;
   std::optional<std::multimap<double, LookUps>> look_ups_;  // by the start of their call
   Profile profile_;

@@ -35,11 +35,12 @@ std::string launch(double start, int correlation, int thread = 1) {
   return host("cuda_runtime", "cudaLaunchKernel", start, 1,
               fmt::format(R"("correlation": {})", correlation), thread);
 }
-std::string kernel(const std::string& name, double start, double length, int correlation) {
+std::string kernel(const std::string& name, double start, double length, int correlation,
+                   const std::string& grid = "4, 2, 1") {
   return fmt::format(
       R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {},
-    "args": {{"device": 0, "stream": 7, "correlation": {}, "grid": [4, 2, 1], "block": [128, 1, 1]}}}})",
-      name, start, length, correlation);
+    "args": {{"device": 0, "stream": 7, "correlation": {}, "grid": [{}], "block": [128, 1, 1]}}}})",
+      name, start, length, correlation, grid);
 }
 
 Profile read_trace_text(const std::string& text) {
@@ -279,6 +280,74 @@ TEST(TorchTrace, ExpertsAreGroupedProductsByNamesAndGrids) {
   EXPECT_EQ(profile.events[2].op->get<std::int64_t>("read_bytes"), 3552 * 3072 * 2);
 }
 
+TEST(TorchTrace, ProductsOfCompiledFunctionsHaveTheSizesOfTheWeightsThatFit) {
+  const auto product = [](const std::string& tile_and_layout, const std::string& grid, int number) {
+    return kernel("volta_sgemm_" + tile_and_layout, 300 + 10 * number, 5, number, grid);
+  };
+  const auto dims_of = [](const std::string& sizes, int arguments) {
+    std::string types;
+    for (int i = 0; i < arguments; ++i)
+      types += i == 0 ? R"("float")" : R"(, "float")";
+    return fmt::format(R"("Sequence number": 3, "Input Dims": [{}], "Input type": [{}])", sizes,
+                       types);
+  };
+  std::vector<std::string> events{
+      host("cpu_op", "CompiledFunction", 0, 50,
+           dims_of("[128, 440], [128], [128, 1320], [128], [64, 32], [64, 9000], [1000, 440]", 7)),
+      host("cpu_op", "CompiledFunctionBackward", 100, 50,
+           R"("Sequence number": 3, "Fwd thread id": 1)", 2)};
+  for (int i = 1; i <= 7; ++i)
+    events.push_back(i < 4 ? launch(i, i) : launch(100 + i, i, 2));
+  events.push_back(product("32x32_sliced1x4_tn", "4, 32, 4", 1));
+  events.push_back(product("32x32_sliced1x4_tn", "4, 32, 4", 2));
+  events.push_back(product("32x32_sliced1x4_tn", "2, 32, 1", 3));
+  events.push_back(product("128x32_nn", "11, 32, 1", 4));
+  events.push_back(product("32x128_nt", "42, 1, 16", 5));
+  events.push_back(product("128x32_nn", "4, 32, 1", 6));
+  events.push_back(product("32x32_nt", "2, 3, 64", 7));
+  const Profile profile = read_trace_text(trace_of(events));
+  ASSERT_EQ(profile.events.size(), 7U);
+  std::vector<std::string> sizes;
+  for (const Event& event : profile.events) {
+    const auto side = [&](const char* name) {
+      return event.op->get<std::int64_t>(name).value_or(0);
+    };
+    sizes.push_back(event.op->kind != "gemm"
+                        ? event.op->source
+                        : fmt::format("{} x {} x {}", side("m"), side("n"), side("k")));
+  }
+  EXPECT_EQ(sizes,
+            (std::vector<std::string>{"1000 x 128 x 440", "1000 x 128 x 1320",
+                                      "CompiledFunction",  // weights of two depths fit
+                                      "1000 x 1320 x 128", "128 x 1320 x 1000", "1000 x 440 x 128",
+                                      "CompiledFunctionBackward"}));  // a batch
+}
+
+TEST(TorchTrace, WinogradsProductsAreABatchOfTheTilesPoints) {
+  const Profile profile = read_trace_text(trace_of({
+      host(
+          "cpu_op", "aten::cudnn_convolution", 0, 50,
+          R"("Input Dims": [[2, 64, 56, 56], [128, 64, 3, 3], [], [], [], []], "Input type": ["float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar"], "Concrete Inputs": ["", "", "[1, 1]", "[1, 1]", "[1, 1]", "1"])"),
+      launch(1, 1),
+      kernel("volta_sgemm_128x64_nn", 60, 5, 1, "4, 1, 36"),
+  }));
+  EXPECT_EQ(op_text(*profile.events.at(0).op),
+            "gemm a_type=f32 b_type=f32 batch=36 c_type=f32 k=64 m=128 n=392");
+}
+
+TEST(TorchTrace, CollectivesOfACapturedGraphSayWhatTheyMoveThemselves) {
+  const Profile profile = read_trace_text(trace_of({
+      host("cpu_op", "replay", 0, 50),
+      launch(1, 1),
+      R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "pid": 0,
+    "tid": 7, "ts": 60, "dur": 5, "args": {"device": 0, "stream": 7, "correlation": 1,
+    "Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024, "Group size": 8,
+    "dtype": "BFloat16"}})",
+  }));
+  EXPECT_EQ(op_text(*profile.events.at(0).op),
+            "collective bytes=2048 count=1024 op=all_reduce ranks=8 type=bf16");
+}
+
 TEST(TorchTrace, GradientsOfLookUpsHaveTheSizesOfTheirForwardCall) {
   const auto look_up = [](double start, int tables, int weights, int rows) {
     return host(
@@ -435,6 +504,26 @@ INSTANTIATE_TEST_SUITE_P(
             "flash_fwd_kernel",
             "attention batch=3 causal=true head_dim=64 heads=4 kv_heads=2 kv_len=10 pass=forward "
             "q_len=10 type=f16"},
+        OperatorCase{
+            "convolution_of_volumes", "aten::cudnn_convolution",
+            R"("Input Dims": [[2, 3, 8, 32, 32], [16, 3, 2, 4, 4], [], [], [], []], "Input type": ["float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar"], "Concrete Inputs": ["", "", "[0, 0, 0]", "[2, 4, 4]", "[1, 1, 1]", "1"])",
+            "sm80_xmma_fprop_implicit_gemm",
+            "conv c=6 dilation=1 direction=forward h=32 k=16 n=8 pad=0 r=4 s=4 stride=4 type=f32 "
+            "w=32"},
+        OperatorCase{
+            "linear_layer_of_someone", "_LayerNormLinear",
+            R"("Input Dims": [[8, 2, 64], [64], [64], [192, 64], [192]], "Input type": ["c10::Half", "c10::Half", "c10::Half", "c10::Half", "c10::Half"])",
+            "nvjet_hsh_64x64_64x16_2x1_2cta_v_bz_bias_TNT",
+            "gemm a_type=f16 b_type=f16 c_type=f16 k=64 m=16 n=192 trans_b=true"},
+        OperatorCase{
+            "norm_of_someone", "_LayerNormLinear",
+            R"("Input Dims": [[8, 2, 64], [64], [64], [192, 64], [192]], "Input type": ["c10::Half", "c10::Half", "c10::Half", "c10::Half", "c10::Half"])",
+            "transformer_engine::normalization::ln_fwd_tuned_kernel",
+            "norm cols=64 pass=forward rows=16 type=f16"},
+        OperatorCase{
+            "product_of_one_of_two_matrices", "_LayerNormMLP",
+            R"("Input Dims": [[16, 64], [64, 64], [64, 64]], "Input type": ["float", "float", "float"])",
+            "ampere_sgemm_64x64_tn", "operator"},
         OperatorCase{
             "rotary_embedding", "_C::rotary_embedding",
             R"("Input Dims": [[5], [5, 128], [5, 64], [], [4096, 32], []], "Input type": ["long int", "c10::BFloat16", "c10::BFloat16", "Scalar", "c10::BFloat16", "Scalar"])",
