@@ -475,8 +475,7 @@ FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
       std::vector<const FamilyRow*> others;
       std::ranges::copy_if(rows, std::back_inserter(others),
                            [&](const FamilyRow* other) { return other->trace != row->trace; });
-      // Nothing tells how far another trace would be: the start says it of this one.
-      found->second = others.empty() ? start : best_of_family(others, start, machine);
+      if (!others.empty()) found->second = best_of_family(others, start, machine);
     }
     const FamilyParameters& parameters = found->second;
     const double time_us = family_time_us(row->work, parameters, machine);
