@@ -4,8 +4,8 @@
 #
 #   scripts/accuracy.sh PROF_MODEL DATA [PART...]
 #
-# PART: of traces, products, transfers, peers, elementwise, collectives, linear, convolutions; all of them if
-#   none is given.  traces needs nothing of DATA, but prof-analyze beside PROF_MODEL.  peers needs a
+# PART: of traces, products, transfers, peers, elementwise, collectives, linear, convolutions, limits; all of
+#   them if none is given.  traces needs nothing of DATA, but prof-analyze beside PROF_MODEL.  peers needs a
 #   python3 with the package nvidia-matmul-heuristics (docs/models/nvmmh.md).
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
 # DATA        the folder that scripts/make_params.sh takes, and in it
@@ -19,7 +19,7 @@
 #   max(2 m n k / peak / 0.78, bytes / bandwidth / 0.92, 2 us)
 set -euo pipefail
 
-parts=(traces products transfers peers elementwise collectives linear convolutions)
+parts=(traces products transfers peers elementwise collectives linear convolutions limits)
 is_known() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 is_right=$(($# >= 2))
 for part in "${@:3}"; do
@@ -352,4 +352,62 @@ if is_known convolutions; then
         conv.csv -o conv.json --force 2>&1 | grep 'held out'
     done
   done
+fi
+
+if is_known limits; then
+  # How far rows scatter that hardly differ: as far as a model is off, it has nothing left to learn.
+  echo "limits"
+  python3 - "$data/aiconfigurator_2026_08" << 'END'
+import collections, csv, gzip, math, statistics, sys
+def rows(gpu, table, **only):
+    with gzip.open("%s/%s_sxm_%s.csv.gz" % (sys.argv[1], gpu, table), "rt") as file:
+        return [row for row in csv.DictReader(file) if float(row["latency"]) > 0
+                and all(row[name] == value for name, value in only.items())]
+def show(name, guesses):
+    print("%-76s n %5d  MAPE %5.1f %%" % (name, len(guesses), 100 * statistics.fmean(
+        abs(guess / time - 1) for guess, time in guesses)))
+def two_sources(gpu, table, sizes, first, second, **only):
+    """The same row by two sources of kernels, times how much one is slower in the median."""
+    times = collections.defaultdict(dict)
+    for row in rows(gpu, table, **only):
+        times[tuple(row[size] for size in sizes)][row["kernel_source"]] = float(row["latency"])
+    both = [(each[first], each[second]) for each in times.values() if first in each and second in each]
+    ratio = statistics.median(time / guess for guess, time in both)
+    show(" ".join([gpu, table, *only.values(), second, "by", first]), [(ratio * guess, time) for guess, time in both])
+def between(gpu, table, sizes, **only):
+    """A row read off its neighbours, which differ in one size and are at most four times apart."""
+    lines = collections.defaultdict(dict)
+    for row in rows(gpu, table, **only):
+        for along in sizes:
+            rest = tuple(row[size] for size in sizes if size != along)
+            lines[row["kernel_source"], along, rest][float(row[along])] = float(row["latency"])
+    guesses = collections.defaultdict(list)
+    for (source, _, _), line in lines.items():
+        at = sorted(line)
+        for low, middle, high in zip(at, at[1:], at[2:]):
+            if high <= 4 * low:
+                share = math.log(middle / low) / math.log(high / low)
+                guesses[source].append((line[low] ** (1 - share) * line[high] ** share, line[middle]))
+    for source, each in sorted(guesses.items()):
+        if "eager" not in source:  # times the host
+            show("%s %s: %s, between its neighbours" % (gpu, table, source), each)
+layer = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "distribution"]
+for gpu, vllm in (("a100", "vllm_fused_moe"), ("h100", "vllm_unquantizedfusedmoe_triton_tritonexperts")):
+    two_sources(gpu, "moe", layer, vllm, "sglang_fused_moe_triton", moe_dtype="bfloat16")
+call = ["batch_size", "step", "num_heads", "num_key_value_heads", "head_dim", "window_size"]
+for cache in "bfloat16", "fp8":
+    for other in "fa3", "vllm_flash_attn_fa3":
+        two_sources("h100", "generation_attention", call, other, "torch_flow", kv_cache_dtype=cache)
+for gpu in "a100", "h100", "h200", "b200":
+    between(gpu, "gemm", ["m", "n", "k"], gemm_dtype="bfloat16")
+    between(gpu, "custom_allreduce", ["num_gpus", "message_size"])
+for gpu in "h100", "h200", "b200":
+    vllm = "dynamic_per_token_scaled_fp8_quant_minus_static_scaled_fp8_quant"
+    between(gpu, "computescale", ["m", "k"], kernel_source=vllm)
+    whole = {(row["m"], row["k"]): float(row["latency"]) for row in rows(gpu, "scale_matrix", kernel_source="static_scaled_fp8_quant")}
+    differences = [float(row["latency"]) / whole[row["m"], row["k"]] for row in rows(gpu, "computescale", kernel_source=vllm)
+                   if float(row["latency"]) > 0.0005 and (row["m"], row["k"]) in whole]
+    print("%s computescale: %d of %d differences are less than a tenth of what is left out of them" % (
+        gpu, sum(each < 0.1 for each in differences), len(differences)))
+END
 fi

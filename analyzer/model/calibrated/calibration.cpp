@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -195,9 +196,14 @@ MaternProcess::Estimate MaternProcess::estimate(const VectorXd& features) const 
   return estimate;
 }
 
-double unit_sigma(bool is_transfer, bool has_same_units) {
-  if (!is_transfer) return kSameMachineSigma;
-  return has_same_units ? kOtherMachineSigma : kOtherArchitectureSigma;
+bool is_before_hopper(const read::Machine& machine) {
+  return std::strtod(machine.compute_capability.c_str(), nullptr) < 9;
+}
+
+double transfer_sigma(const read::Machine& machine, bool has_same_units,
+                      const TransferSigmas& sigmas) {
+  if (has_same_units) return sigmas.same_units;
+  return is_before_hopper(machine) ? sigmas.before_hopper : sigmas.from_hopper;
 }
 
 Prediction as_prediction(const Calibration::Estimate& estimate, std::string_view bound,

@@ -117,11 +117,18 @@ Eigen::VectorXd prompt_features(const Sizes& sizes) {
   return features;
 }
 
+// The blocks of a head read the same keys, as often as not from L2: H100 and H200 take as long.
+void prompt_transfer(std::string_view /*source*/, const read::Machine& trained,
+                     const read::Machine& machine, std::span<double> values) {
+  values[kMemory] *= std::sqrt(share_by_clock(SourceGpu(trained), SourceGpu(machine)));
+}
+
 // TensorRT-LLM's own kernels for Blackwell leave unusual heads to its older ones
 // (NVIDIA/TensorRT-LLM, class FmhaDispatcher), whose instructions Ampere has too: 2048 operations
 // of a multiprocessor in a clock (NVIDIA A100 Tensor Core GPU Architecture whitepaper, 2020).
 void encoder_transfer(std::string_view source, const read::Machine& trained,
                       const read::Machine& machine, std::span<double> values) {
+  prompt_transfer(source, trained, machine, values);
   constexpr double older_flops = 2048;
   const auto is_blackwell = [](const read::Machine& each) {
     return each.compute_capability.starts_with("10.");
@@ -340,6 +347,8 @@ const SourceForm& attention_prompts_form() {
              std::size_t variant) { return prompt_time(sizes, machine, values, variant, true); },
       .features = prompt_features,
       .fold_sizes = {kQueries, kHeads, kKvHeads},
+      .transfer = prompt_transfer,
+      .transfer_sigmas = {.same_units = 0.02, .from_hopper = 0.165, .before_hopper = 0.185},
       .kind = OpKind::kAttention,
       .query = query<Phase::kPrompts>};
   return form;
@@ -361,6 +370,7 @@ const SourceForm& attention_encoders_form() {
       .features = encoder_features,
       .fold_sizes = {kQueries, kHeads, kBatch},
       .transfer = encoder_transfer,
+      .transfer_sigmas = {.same_units = 0.02, .from_hopper = 0.195, .before_hopper = 0.195},
       .kind = OpKind::kAttention,
       .query = query<Phase::kEncoders>};
   return form;
@@ -380,6 +390,7 @@ const SourceForm& attention_decoding_form() {
       .features = decoding_features,
       .fold_sizes = {kKeys, kHeads, kKvHeads},
       .transfer = decoding_transfer,
+      .transfer_sigmas = {.same_units = 0.02, .from_hopper = 0.3, .before_hopper = 0.11},
       .kind = OpKind::kAttention,
       .query = query<Phase::kDecoding>};
   return form;

@@ -123,6 +123,9 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
   const std::vector<read::Machine> known = builtin_machines();
   const auto trained = std::ranges::find(known, trained_machine_, &read::Machine::id);
   const bool has_same_units = trained != known.end() && trained->sm_count == machine.sm_count;
+  const double unit_sigma = is_transfer_
+                                ? transfer_sigma(machine, has_same_units, form.transfer_sigmas)
+                                : kSameMachineSigma;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kSourceGroups);
@@ -149,7 +152,7 @@ BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
     group.rows = static_cast<double>(node.member("rows").integer());
     const auto features = [&](const RawPoint& point) { return form.features(point); };
     group.calibration = Calibration(read_residual(own, size_count, features), read_local_scale(own),
-                                    read_conformal(own), unit_sigma(is_transfer_, has_same_units));
+                                    read_conformal(own), unit_sigma);
     groups_.emplace(name, std::move(group));
   });
 }

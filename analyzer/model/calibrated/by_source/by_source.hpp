@@ -46,6 +46,12 @@ struct SourceGpu {
   double flops_per_us = 0;
 };
 
+// Returns by what a share of the memory's bandwidth changes with the GPU if it goes by the clock,
+// as L2 does.
+[[nodiscard]] inline double share_by_clock(const SourceGpu& from, const SourceGpu& to) {
+  return to.clocks_per_us / from.clocks_per_us * from.bytes_per_us / to.bytes_per_us;
+}
+
 // The numbers of one row, in the order of SourceForm::inputs behind its texts; all > 0.
 using Sizes = std::vector<double>;
 
@@ -82,6 +88,7 @@ struct SourceForm {
   // Makes a source's parameters those of another GPU than the one that was measured.
   void (*transfer)(std::string_view source, const read::Machine& trained,
                    const read::Machine& machine, std::span<double> values) = nullptr;
+  TransferSigmas transfer_sigmas = {};
   // Whether a source is as slow as this on another generation too, else the others answer for it.
   bool (*carries)(std::span<const double> values) = nullptr;
   OpKind kind = OpKind::kOperator;

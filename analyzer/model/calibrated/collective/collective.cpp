@@ -192,6 +192,9 @@ void CalibratedCollectives::add_groups(const read::Parameters& parameters,
                                        std::optional<CollectiveKind> only) {
   const bool is_transfer = machine != nullptr && machine->id != parameters.machine;
   const double links = is_transfer ? links_over_those_of(parameters.machine, *machine) : 1;
+  constexpr TransferSigmas sigmas{.same_units = 0.03, .from_hopper = 0.17, .before_hopper = 0.205};
+  const double unit_sigma =
+      is_transfer ? transfer_sigma(*machine, links == 1, sigmas) : kSameMachineSigma;
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kCollectiveGroups);
@@ -222,12 +225,11 @@ void CalibratedCollectives::add_groups(const read::Parameters& parameters,
       return collective_features(point[0], point[1]);
     };
     const std::vector<double> rank_counts = own.numbers("rank_counts");
-    groups_.emplace(name,
-                    Group{CollectiveAnalytic(*kind, with_switch, values),
-                          Calibration(read_residual(own, 2, features), read_local_scale(own),
-                                      read_conformal(own), unit_sigma(is_transfer, links == 1)),
-                          {rank_counts.begin(), rank_counts.end()},
-                          parameters.machine});
+    groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
+                                Calibration(read_residual(own, 2, features), read_local_scale(own),
+                                            read_conformal(own), unit_sigma),
+                                {rank_counts.begin(), rank_counts.end()},
+                                parameters.machine});
   });
 }
 

@@ -330,7 +330,8 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
   };
   const bool has_same_waves = parameters.number("sm_count") == machine_.sm_count;
   calibration_ = {read_residual(parameters, kConvPointSize, features), read_local_scale(parameters),
-                  read_conformal(parameters), unit_sigma(is_transfer_, has_same_waves),
+                  read_conformal(parameters),
+                  is_transfer_ ? transfer_sigma(machine, has_same_waves) : kSameMachineSigma,
                   has_same_waves};
 }
 

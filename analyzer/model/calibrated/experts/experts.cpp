@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <string>
@@ -131,15 +130,14 @@ void transfer(std::string_view source, const read::Machine& trained, const read:
   const double clocks = to.clocks_per_us / from.clocks_per_us;
   for (const Parameter in_clocks : {kLaunch, kChain})
     values[in_clocks] *= to.units / from.units / clocks;
-  const double by_clock = clocks * from.bytes_per_us / to.bytes_per_us;
+  const double by_clock = share_by_clock(from, to);
   if (values[kWeights] < kLeastWeights) values[kWeights] *= by_clock;
+  // Rows between the products are in L2 as often as not.
+  values[kMoves] *= std::sqrt(by_clock);
   // Rows of choices are many small pieces of work: H100, H200 and B200 move 0.8 to 1.3 TB/s of
   // them, whatever their memory could.
   values[kChoiceMoves] *= by_clock;
   // Triton and Marlin multiply on Blackwell as fast in a clock as on Hopper.
-  const auto is_before_hopper = [](const read::Machine& each) {
-    return std::strtod(each.compute_capability.c_str(), nullptr) < 9;
-  };
   const double flops = to.flops_per_us / from.flops_per_us;
   const bool multiplies_by_clock =
       (source.find("moe_triton") != source.npos || source.find("marlin") != source.npos) &&
@@ -326,6 +324,7 @@ const SourceForm& experts_form() {
       .features = features,
       .fold_sizes = {kTokens, kHidden, kInter},
       .transfer = transfer,
+      .transfer_sigmas = {.same_units = 0.04, .from_hopper = 0.105, .before_hopper = 0.485},
       .carries = carries,
       .kind = OpKind::kGroupedGemm,
       .query = query};

@@ -138,8 +138,8 @@ std::vector<GemmAnalytic> stack_analytics(const read::Parameters& parameters,
   return all;
 }
 
-Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
-                           const GemmAnalytic& analytic,
+Calibration calibration_of(const read::Parameters& parameters, const read::Machine& gpu,
+                           const GemmMachine& machine, const GemmAnalytic& analytic,
                            const std::vector<GemmAnalytic>& analytic_of_stacks,
                            Eigen::Index feature_count, bool is_transfer, bool is_other_type,
                            double bytes) {
@@ -162,8 +162,12 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
   // Libraries multiply below 16 bits in other ways on each generation: block fp8 on B200 is off by
   // 42 % with the parameters of H200.
   constexpr double other_kernels = 0.4;
-  const double unit = std::hypot(unit_sigma(is_transfer, has_same_waves),
-                                 is_transfer && !has_same_waves && bytes < 2 ? other_kernels : 0);
+  constexpr TransferSigmas sigmas{.same_units = 0.02, .from_hopper = 0.145, .before_hopper = 0.2};
+  double unit = kSameMachineSigma;
+  if (is_transfer)
+    unit =
+        std::hypot(transfer_sigma(gpu, has_same_waves, is_other_type ? TransferSigmas{} : sigmas),
+                   !has_same_waves && bytes < 2 ? other_kernels : 0);
   return {read_residual(parameters, point_size, features), read_local_scale(parameters),
           read_conformal(parameters), unit, has_same_waves};
 }
@@ -395,7 +399,7 @@ CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::M
       analytic_of_stacks_(stack_analytics(parameters, stacks_, machine, machine_, types_,
                                           boundary_ == kGemmQuantiseBoundary)),
       feature_count_(feature_count_of(parameters, stacks_.size())),
-      calibration_(calibration_of(parameters, machine_, analytic_, analytic_of_stacks_,
+      calibration_(calibration_of(parameters, machine, machine_, analytic_, analytic_of_stacks_,
                                   feature_count_, is_transfer_, !multiplied_as.empty(),
                                   types_.operand_bytes)) {}
 

@@ -142,7 +142,7 @@ CalibratedMemory::CalibratedMemory(const read::Parameters& parameters, const rea
           read_residual(parameters, 2,
                         [](const RawPoint& point) { return memory_features(point[0], point[1]); }),
           read_local_scale(parameters), read_conformal(parameters),
-          is_transfer_ ? kOtherMachineSigma : kOtherKernelSigma, !is_transfer_) {}
+          is_transfer_ ? TransferSigmas{}.same_units : kOtherKernelSigma, !is_transfer_) {}
 
 CalibratedMemory::Prediction CalibratedMemory::predict(double read_bytes,
                                                        double write_bytes) const {

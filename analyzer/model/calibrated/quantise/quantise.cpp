@@ -33,24 +33,40 @@ constexpr std::array<ParameterSpec, 8> kParameters{{
     source_parameter("l2_gain", 2, "how much faster L2 is than the memory"),
     source_parameter("l2_share", 0.7, "of L2 up to which data are found there"),
     source_parameter("overlap", 2, "power of the sum of launch and movement"),
-    source_parameter("row_us", 0.05, "for 10 rows of a multiprocessor"),
+    source_parameter("row_us", 0.05, "for 10 rows of a multiprocessor, or a wave"),
     source_parameter("element_us", 0.01, "for 1000 numbers of a multiprocessor"),
-    source_parameter("long_row_us", 0.1, "for a row of 10,000 numbers"),
+    source_parameter("long_row_us", 0.1, "for 10,000 numbers of a row, or a step"),
 }};
 
+// Kernels with a block for each row: up to 256 threads, each with 16 numbers at a time (vLLM's
+// dynamic_per_token_scaled_fp8_quant).  A longer row takes steps, more rows than fit take waves.
+constexpr std::size_t kBlockForARow = 1, kVariants = 2;
+constexpr double kStep = 4096, kLeastThreads = 32, kMostThreads = 256, kThreadsOfAUnit = 2048;
+
 SourceTime time(const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
-                std::size_t /*variant*/) {
+                std::size_t variant) {
   constexpr double bytes_of_a_number = 3, turn = 3;
   const SourceGpu gpu(machine);
   const double numbers = sizes[kRows] * sizes[kCols], bytes = bytes_of_a_number * numbers;
   const double in_memory = 1 / (1 + std::pow(values[kL2Share] * gpu.l2_bytes / bytes, turn));
+  double rows = sizes[kRows] / gpu.units / 10, steps = sizes[kCols] / 1e4;
+  if (variant == kBlockForARow) {
+    const double threads = std::clamp(sizes[kCols], kLeastThreads, kMostThreads);
+    rows = std::ceil(sizes[kRows] * threads / kThreadsOfAUnit / gpu.units) - 1;
+    steps = std::ceil(sizes[kCols] / kStep) - 1;
+  }
   const double move_us =
       bytes / gpu.bytes_per_us / values[kShare] * (in_memory + (1 - in_memory) / values[kL2Gain]) +
-      values[kRowCost] * sizes[kRows] / gpu.units / 10;
-  const double start_us = values[kLaunch] + values[kElementCost] * numbers / gpu.units / 1e3 +
-                          values[kLongRow] * sizes[kCols] / 1e4;
+      values[kRowCost] * rows;
+  const double start_us =
+      values[kLaunch] + values[kElementCost] * numbers / gpu.units / 1e3 + values[kLongRow] * steps;
   return {power_sum(values[kOverlap], start_us, move_us, 0),
           move_us > start_us ? "memory" : "launch"};
+}
+
+void transfer(std::string_view /*source*/, const read::Machine& trained,
+              const read::Machine& machine, std::span<double> values) {
+  values[kL2Gain] *= share_by_clock(SourceGpu(trained), SourceGpu(machine));
 }
 
 Eigen::VectorXd features(const Sizes& sizes) {
@@ -80,11 +96,13 @@ const SourceForm& quantise_form() {
       .texts = kTexts,
       .derived = 0,
       .specs = kParameters,
-      .variants = 1,
+      .variants = kVariants,
       .complete = nullptr,
       .time = time,
       .features = features,
       .fold_sizes = {kRows, kCols},
+      .transfer = transfer,
+      .transfer_sigmas = {.same_units = 0.05, .from_hopper = 0.22, .before_hopper = 0.22},
       .kind = OpKind::kCast,
       .query = query};
   return form;

@@ -281,7 +281,7 @@ TEST(FitGemm, IsLessSureOnAnotherMachine) {
   const auto result = find_fit("gemm").fit(request(gemm_table(40, 1, 4)));
   const auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
   const model::CalibratedGemm own(parameters, machine("h200-sxm-141gb"));
-  const model::CalibratedGemm other(parameters, machine("h100-sxm5-80gb"));
+  const model::CalibratedGemm other(parameters, machine("a100-sxm4-80gb"));
   const model::GemmShape shape{4096, 4096, 4096, 1};
   const auto width = [&](const model::CalibratedGemm& gemm) {
     const auto p = gemm.predict(shape);

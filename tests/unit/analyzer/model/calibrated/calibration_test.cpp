@@ -83,5 +83,15 @@ TEST(MaternProcess, GoesThroughItsPointsAndForgetsFarAway) {
   EXPECT_NEAR(process.estimate(far).distance, 48, 1e-9);
 }
 
+TEST(TransferSigma, GoesByHowFarTheGpuIsFromTheOneThatWasMeasured) {
+  const TransferSigmas sigmas{.same_units = 0.1, .from_hopper = 0.2, .before_hopper = 0.4};
+  read::Machine blackwell, ampere;
+  blackwell.compute_capability = "10.0";
+  ampere.compute_capability = "8.0";
+  EXPECT_EQ(transfer_sigma(blackwell, false, sigmas), 0.2);
+  EXPECT_EQ(transfer_sigma(ampere, false, sigmas), 0.4);
+  EXPECT_EQ(transfer_sigma(ampere, true, sigmas), 0.1);
+}
+
 }  // namespace
 }  // namespace inline_prof::model
