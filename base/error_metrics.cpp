@@ -29,7 +29,7 @@ std::optional<double> sample_deviation(std::span<const double> values) {
 
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) throw std::invalid_argument("quantile of nothing");
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double place = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   if (below + 1 >= values.size()) return values.back();
@@ -100,7 +100,7 @@ std::optional<ErrorSummary> summarize(std::span<const Judged> rows) {
   summary.bias /= count;
   summary.within_10 /= count;
   summary.gmae = std::exp(logarithms / count);
-  summary.worst = *std::max_element(sizes.begin(), sizes.end());
+  summary.worst = *std::ranges::max_element(sizes);
   summary.median = quantile(sizes, 0.5);
   summary.p90 = quantile(std::move(sizes), 0.9);
   if (!widths.empty()) {

@@ -160,8 +160,7 @@ class Parser {
     sorted_.clear();
     for (const JsonMember& member : members)
       sorted_.push_back(&member);
-    std::stable_sort(sorted_.begin(), sorted_.end(),
-                     [](const auto* a, const auto* b) { return a->key < b->key; });
+    std::ranges::stable_sort(sorted_, [](const auto* a, const auto* b) { return a->key < b->key; });
     const auto repeated = std::adjacent_find(sorted_.begin(), sorted_.end(),
                                              [](auto* a, auto* b) { return a->key == b->key; });
     if (repeated == sorted_.end()) return;
@@ -316,8 +315,8 @@ class Parser {
 
 const JsonMember* JsonValue::find(std::string_view key) const {
   if (kind != Kind::kObject) return nullptr;
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const JsonMember& member) { return member.key == key; });
+  const auto found =
+      std::ranges::find_if(members, [&](const JsonMember& member) { return member.key == key; });
   return found == members.end() ? nullptr : &*found;
 }
 

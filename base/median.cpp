@@ -27,7 +27,7 @@ std::size_t find_interval95_rank(std::size_t count) {
 
 std::size_t outliers(std::span<const double> values, double middle, double mad) {
   const auto is_far = [&](double value) { return std::abs(value - middle) > kOutlierMads * mad; };
-  return static_cast<std::size_t>(std::count_if(values.begin(), values.end(), is_far));
+  return static_cast<std::size_t>(std::ranges::count_if(values, is_far));
 }
 
 // Median distance of ascending values from their median: the nearest are beside the middle, and the
@@ -110,7 +110,7 @@ double median_in_place(std::span<double> values) {
 
 std::optional<Spread> median_spread(const std::vector<double>& values) {
   std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   return median_spread_of_sorted(sorted);
 }
 

@@ -204,9 +204,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
-  return *std::min_element(known.begin(), known.end(), [word](auto a, auto b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
+  return *std::ranges::min_element(
+      known, [word](auto a, auto b) { return edit_distance(word, a) < edit_distance(word, b); });
 }
 
 }  // namespace inline_prof::base

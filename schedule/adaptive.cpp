@@ -158,7 +158,7 @@ std::vector<std::size_t> AdaptivePlan::by_round(std::int64_t iteration, const Pa
 
 bool AdaptivePlan::fits_beside(std::size_t event, const std::vector<std::size_t>& chosen) const {
   const IndexRange& mine = ranges_[event];
-  return std::none_of(chosen.begin(), chosen.end(), [&](std::size_t other) {
+  return std::ranges::none_of(chosen, [&](std::size_t other) {
     const IndexRange& its = ranges_[other];
     return mine.start < its.end + least_distance_ && its.start < mine.end + least_distance_;
   });
@@ -222,8 +222,8 @@ void AdaptivePlan::split(std::size_t index) {
   if (groups.size() < 2) return;
 
   const auto largest = static_cast<std::size_t>(
-      std::max_element(groups.begin(), groups.end(),
-                       [](const auto& a, const auto& b) { return a.size() < b.size(); }) -
+      std::ranges::max_element(groups,
+                               [](const auto& a, const auto& b) { return a.size() < b.size(); }) -
       groups.begin());
   ClassState old = std::exchange(classes_[index], {});
   int number = 1;
@@ -275,8 +275,8 @@ double AdaptivePlan::doubt(const ClassState& state, std::size_t samples) const {
 }
 
 bool AdaptivePlan::is_exhausted(const ClassState& state) const {
-  return std::all_of(state.what.members.begin(), state.what.members.end(),
-                     [&](std::size_t event) { return samples_of_[event] >= repeat_; });
+  return std::ranges::all_of(state.what.members,
+                             [&](std::size_t event) { return samples_of_[event] >= repeat_; });
 }
 
 // Returns true if the class would still need a sample if it had so many.
@@ -289,9 +289,8 @@ bool AdaptivePlan::needs_more(const ClassState& state, std::size_t samples) cons
 }
 
 bool AdaptivePlan::is_done() const {
-  return std::none_of(classes_.begin(), classes_.end(), [&](const ClassState& state) {
-    return needs_more(state, state.samples.size());
-  });
+  return std::ranges::none_of(
+      classes_, [&](const ClassState& state) { return needs_more(state, state.samples.size()); });
 }
 
 std::size_t AdaptivePlan::samples_wanted(const ClassState& state) const {

@@ -64,9 +64,9 @@ std::string common_name(const std::vector<NamePattern>& patterns) {
   const NamePattern& first = patterns.front();
   std::string name(first.texts.front());
   for (std::size_t i = 0; i < first.indices.size(); ++i) {
-    const bool all_have_it = std::all_of(
-        patterns.begin(), patterns.end(),
-        [&](const NamePattern& pattern) { return pattern.indices[i] == first.indices[i]; });
+    const bool all_have_it = std::ranges::all_of(patterns, [&](const NamePattern& pattern) {
+      return pattern.indices[i] == first.indices[i];
+    });
     name += all_have_it ? first.indices[i] : "*";
     name += first.texts[i + 1];
   }
@@ -166,9 +166,8 @@ std::vector<std::vector<std::size_t>> groups_that_agree(
     pooled.insert(pooled.end(), samples[member].begin(), samples[member].end());
   }
   if (groups.empty()) groups.emplace_back();
-  auto& largest = *std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
-    return a.size() < b.size();
-  });
+  auto& largest = *std::ranges::max_element(
+      groups, [](const auto& a, const auto& b) { return a.size() < b.size(); });
   largest.insert(largest.end(), silent.begin(), silent.end());
   for (auto& group : groups)
     sort_flat(group);

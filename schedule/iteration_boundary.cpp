@@ -288,8 +288,7 @@ bool has_new_kernel(const LaunchLog& log, std::size_t first, const Cycle& cycle)
   std::vector<bool> is_met(log.kernel_count());
   for (const std::uint32_t kernel : log.launches().first(first))
     is_met[kernel] = true;
-  return std::any_of(cycle.steady.begin(), cycle.steady.end(),
-                     [&](std::uint32_t kernel) { return !is_met[kernel]; });
+  return std::ranges::any_of(cycle.steady, [&](std::uint32_t kernel) { return !is_met[kernel]; });
 }
 
 }  // namespace
@@ -304,8 +303,8 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   const auto updates = updates_in(log, cycle);
   const Launches before = log.launches().first(boundary.first_launch);
   const bool is_trained_before =
-      log.dropped() != 0 || std::any_of(before.begin(), before.end(),
-                                        [&](std::uint32_t kernel) { return log.updates(kernel); });
+      log.dropped() != 0 ||
+      std::ranges::any_of(before, [&](std::uint32_t kernel) { return log.updates(kernel); });
   const bool is_told_by_launches =
       boundary.is_known && !is_trained_before &&
       (boundary.first_launch == 0 ||
@@ -331,9 +330,8 @@ bool is_behind_others(const LaunchLog& log, std::size_t first, const Cycle& cycl
   constexpr std::size_t looked_at = 8;
   const Launches last =
       log.launches().subspan(first - std::min(first, looked_at), std::min(first, looked_at));
-  return std::none_of(last.begin(), last.end(), [&](std::uint32_t kernel) {
-    return cycle.varies[kernel] ||
-           std::find(cycle.steady.begin(), cycle.steady.end(), kernel) != cycle.steady.end();
+  return std::ranges::none_of(last, [&](std::uint32_t kernel) {
+    return cycle.varies[kernel] || std::ranges::find(cycle.steady, kernel) != cycle.steady.end();
   });
 }
 

@@ -58,12 +58,12 @@ std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t sin
   const std::size_t gap = *middle;
   // A kernel that has not been launched for two rounds is no longer a candidate.
   if (since_last > 2 * gap) return std::nullopt;
-  const auto irregular = static_cast<std::size_t>(std::count_if(
-      gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));
+  const auto irregular = static_cast<std::size_t>(std::ranges::count_if(
+      gaps, [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));
   if (5 * irregular > 2 * gaps.size()) return std::nullopt;
   // An anchor with short gaps comes in what interrupts the iterations, too: others tell more.
   const auto shorter = static_cast<std::size_t>(
-      std::count_if(gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap; }));
+      std::ranges::count_if(gaps, [&](std::size_t g) { return 4 * g < 3 * gap; }));
   return Gaps{.median = gap, .irregular = irregular + shorter};
 }
 
@@ -118,7 +118,7 @@ std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
         times[kernel] + times[first] <= IterationFollower::kLongestWord)
       others.push_back(kernel);
   }
-  std::sort(others.begin(), others.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(others, [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(times[a], a) < std::pair(times[b], b);
   });
   for (const std::uint32_t other : others) {
@@ -320,14 +320,13 @@ std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std:
     result.push_back(at);
   }
   allowance_ -= static_cast<Allowance>(visited);
-  std::reverse(result.begin(), result.end());
+  std::ranges::reverse(result);
   return result;
 }
 
 // Sorts; among candidates at nearly one distance the most regular come first.
 void IterationFinder::sort(std::vector<Candidate>& all) {
-  std::sort(all.begin(), all.end(),
-            [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
+  std::ranges::sort(all, [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
   for (auto group = all.begin(); group != all.end();) {
     const auto end = end_of_group(all, group);
     std::sort(group, end, [](const Candidate& a, const Candidate& b) {
@@ -407,7 +406,7 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
   std::vector<std::vector<Candidate>::iterator> groups;
   for (auto group = all.begin(); group != all.end(); group = end_of_group(all, group))
     groups.push_back(group);
-  if (readings != Readings::kEqual) std::reverse(groups.begin(), groups.end());
+  if (readings != Readings::kEqual) std::ranges::reverse(groups);
   const bool is_costly = readings == Readings::kAll;
   const auto least = is_costly ? 0 : -static_cast<Allowance>(log_.launches().size());
   for (const auto group : groups) {
@@ -630,7 +629,7 @@ void IterationFinder::doubt_what_is_not_followed(FoundIteration& found, const Cy
   by_number.first = log_.number_of(found.first);
   by_number.anchor = log_.number_of(found.anchor);
   const auto anchors = [&](const auto& some) {
-    return static_cast<std::size_t>(std::count(some.begin(), some.end(), by_number.anchor));
+    return static_cast<std::size_t>(std::ranges::count(some, by_number.anchor));
   };
   if (10 * (starts_in(launches, by_number).size() + unfinished) * anchors(cycle.steady) <
       9 * anchors(launches))

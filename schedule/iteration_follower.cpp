@@ -121,7 +121,7 @@ std::optional<MarkPlace> find_mark_place(std::span<const std::uint32_t> iteratio
   std::vector<std::uint32_t> tried;
   for (auto last = iteration.rbegin(); last != iteration.rend(); ++last) {
     if (*last == iteration.front()) continue;
-    if (std::find(tried.begin(), tried.end(), *last) != tried.end()) continue;
+    if (std::ranges::find(tried, *last) != tried.end()) continue;
     MarkPlace place{.before = *last, .behind = iteration.front()};
     if (count_places(iteration, place) == 1) return place;
     tried.push_back(*last);

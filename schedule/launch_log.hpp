@@ -156,7 +156,6 @@ class LaunchLog {
 };
 
 // Knows where each three launches in a row came among the last ones, for the search for iterations.
-
 class LaunchTriples {
  public:
   // At least this many of the last launches are known, and up to twice as many.

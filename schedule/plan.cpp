@@ -97,8 +97,7 @@ std::int64_t Plan::sample_count() const noexcept {
 std::int64_t Plan::samples_of(std::size_t event) const noexcept {
   if (event >= event_count_) return 0;
   if (repeat_ != 0) return repeat_;
-  return std::count_if(turns_.begin(), turns_.end(),
-                       [event](const Turn& turn) { return turn.event == event; });
+  return std::ranges::count_if(turns_, [event](const Turn& turn) { return turn.event == event; });
 }
 
 }  // namespace inline_prof::schedule

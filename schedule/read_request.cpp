@@ -149,7 +149,7 @@ bool is_control(char byte) {
 }
 
 bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), is_control);
+  return std::ranges::any_of(text, is_control);
 }
 
 // Returns `text` as a decimal integer; nothing for anything else, also if it does not fit.
@@ -201,7 +201,7 @@ class Lines {
            std::to_string(kMaxLineBytes));
     }
     if (line.find('\t') != std::string_view::npos) fail("a tab, expected blanks only");
-    const auto control = std::find_if(line.begin(), line.end(), is_control);
+    const auto control = std::ranges::find_if(line, is_control);
     if (control != line.end()) {
       fail("the control character " + in_quotes({&*control, 1}) + ", expected text");
     }
@@ -233,7 +233,7 @@ Sample parse_sample(std::string_view line, const Lines& lines, std::int64_t warm
   }
   const auto fields = split_sample(line);
   if (!fields) {
-    lines.fail(std::to_string(std::count(line.begin(), line.end(), ' ') + 1) +
+    lines.fail(std::to_string(std::ranges::count(line, ' ') + 1) +
                " fields, expected 4: " + std::string(kSampleFields));
   }
   const auto& [event, iteration_text, layer, occurrence_text] = *fields;

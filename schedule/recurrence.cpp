@@ -59,8 +59,8 @@ class ValueCounts {
 
   // Returns the value's place, in the order in which they were first added.
   std::size_t add(std::uint64_t value, std::size_t times = 1) {
-    auto known = std::find_if(entries_.begin(), entries_.end(),
-                              [&](const Entry& entry) { return entry.value == value; });
+    auto known =
+        std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.value == value; });
     if (known == entries_.end()) known = entries_.insert(known, {.value = value});
     known->count += times;
     return static_cast<std::size_t>(known - entries_.begin());
@@ -243,8 +243,8 @@ class Study {
     }
     for (const ValueCounts::Entry& entry : counts.entries())
       result.times.push_back(entry.count);
-    std::reverse(result.segments.begin(), result.segments.end());
-    std::reverse(result.times.begin(), result.times.end());
+    std::ranges::reverse(result.segments);
+    std::ranges::reverse(result.times);
     return result;
   }
 
@@ -297,9 +297,8 @@ class Study {
                     .reduces = places_in(log_.reductions(), newest) != 0,
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
-      reading.varies[counts.kernels[k]] =
-          std::any_of(usual_ones.begin(), usual_ones.end(),
-                      [&](std::size_t i) { return counts.at(k, i) != usual[k]; });
+      reading.varies[counts.kernels[k]] = std::ranges::any_of(
+          usual_ones, [&](std::size_t i) { return counts.at(k, i) != usual[k]; });
     }
     reading.steady = without(segment(newest), reading.varies);
     return reading;
@@ -347,10 +346,11 @@ class Study {
     values_.clear();
     for (std::size_t i = 0; i < different.segments.size(); ++i)
       values_.add(value(i), different.times[i]);
-    return std::min_element(values_.entries().begin(), values_.entries().end(),
-                            [](const auto& a, const auto& b) {
-                              return std::pair(b.count, a.value) < std::pair(a.count, b.value);
-                            })
+    return std::ranges::min_element(values_.entries(),
+                                    [](const auto& a, const auto& b) {
+                                      return std::pair(b.count, a.value) <
+                                             std::pair(a.count, b.value);
+                                    })
         ->value;
   }
 
@@ -380,8 +380,8 @@ class Study {
     if (variants.size() > 1 && are_all_equal(gaps_of(variants))) return std::nullopt;
     if (regular.empty() || !is_like_an_iteration(reading, regular)) return std::nullopt;
     if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
-    std::reverse(regular.begin(), regular.end());
-    std::reverse(interrupted.begin(), interrupted.end());
+    std::ranges::reverse(regular);
+    std::ranges::reverse(interrupted);
     // Several equal gaps are those of a longer iteration.
     const double most_evaluations = reading.updates ? kMostBetweenUpdates : kMostEvaluations;
     const bool is_at_random = !are_evaluations(interrupted, i, regular.size(), most_evaluations);
@@ -567,14 +567,13 @@ class Study {
   }
 
   [[nodiscard]] bool updates(Launches launches) const {
-    return std::any_of(launches.begin(), launches.end(),
-                       [&](std::uint32_t kernel) { return log_.updates(kernel); });
+    return std::ranges::any_of(launches,
+                               [&](std::uint32_t kernel) { return log_.updates(kernel); });
   }
   // Returns true for launches that update parameters, and compute what these are updated by.
   [[nodiscard]] bool is_step(Launches launches) const {
-    const auto updates = static_cast<std::size_t>(
-        std::count_if(launches.begin(), launches.end(),
-                      [&](std::uint32_t kernel) { return log_.updates(kernel); }));
+    const auto updates = static_cast<std::size_t>(std::ranges::count_if(
+        launches, [&](std::uint32_t kernel) { return log_.updates(kernel); }));
     return updates > 0 && log_.weight_of(launches) >= updates + kFewestInCommon;
   }
   [[nodiscard]] std::size_t waits_in(std::size_t i) const { return places_in(log_.waits(), i); }
@@ -589,9 +588,8 @@ class Study {
   [[nodiscard]] bool waits_only_in(const std::vector<std::size_t>& interrupted,
                                    const std::vector<std::size_t>& regular) const {
     const auto has_waits = [&](std::size_t i) { return waits_in(i) != 0; };
-    return interrupted.size() > 1 &&
-           std::all_of(interrupted.begin(), interrupted.end(), has_waits) &&
-           std::none_of(regular.begin(), regular.end(), has_waits);
+    return interrupted.size() > 1 && std::ranges::all_of(interrupted, has_waits) &&
+           std::ranges::none_of(regular, has_waits);
   }
 
   [[nodiscard]] std::size_t kernels_of(const std::vector<std::uint32_t>& launches) const {
@@ -650,7 +648,7 @@ class Study {
       const std::size_t before = std::exchange(last[steady[i]], i);
       if (before != steady.size()) gaps.emplace_back(steady[i], i - before);
     }
-    std::sort(gaps.begin(), gaps.end());
+    std::ranges::sort(gaps);
     std::set<std::size_t, std::greater<>> lengths;  // each kernel's most frequent one
     for (auto of_kernel = gaps.begin(); of_kernel != gaps.end();) {
       auto best = of_kernel;
@@ -802,7 +800,7 @@ class Study {
     std::vector<std::uint64_t> of_block;
     for (std::size_t i = 0; i + length <= block.size(); i += length)
       of_block.push_back(hash(block, i));
-    std::sort(of_block.begin(), of_block.end());
+    std::ranges::sort(of_block);
     for (std::size_t i = 0; i + length <= steady.size(); ++i) {
       if (std::binary_search(of_block.begin(), of_block.end(), hash(steady, i))) return true;
     }
@@ -945,7 +943,7 @@ class Study {
     for (const auto& [kernel, of_kernel] : places) {
       if (of_kernel.size() > 2 && 5 * of_kernel.size() <= 4 * regular.size()) ++kernels[of_kernel];
     }
-    return std::any_of(kernels.begin(), kernels.end(), [&](const auto& group) {
+    return std::ranges::any_of(kernels, [&](const auto& group) {
       return group.second >= fewest && are_longer(group.first, regular);
     });
   }

@@ -68,9 +68,8 @@ bool asks_for_events(const Spec& spec) {
     return layer.enabled &&
            !(layer.forward_events.empty() && layer.backward_events.empty() && layer.events.empty());
   };
-  return std::any_of(spec.layers.begin(), spec.layers.end(), lists_events) ||
-         std::any_of(spec.patterns.begin(), spec.patterns.end(),
-                     [](const Pattern& pattern) { return pattern.enabled; });
+  return std::ranges::any_of(spec.layers, lists_events) ||
+         std::ranges::any_of(spec.patterns, [](const Pattern& pattern) { return pattern.enabled; });
 }
 
 }  // namespace inline_prof::schedule

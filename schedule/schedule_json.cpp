@@ -48,8 +48,8 @@ constexpr std::size_t kMostPatterns = 1000;
 std::string json_place(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return "line " + std::to_string(std::count(before.begin(), before.end(), '\n') + 1) +
-         ", column " + std::to_string(before.size() - line_start + 1);
+  return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
+         std::to_string(before.size() - line_start + 1);
 }
 
 std::string complaint(std::string_view text, const JsonError& error) {

@@ -40,8 +40,8 @@ class Matcher {
   static std::size_t best_key(const std::vector<std::size_t>& candidates,
                               const std::vector<EventKey>& keys, const std::string& layer) {
     const auto with_layer = [&](const std::string& wanted) {
-      return std::find_if(candidates.begin(), candidates.end(),
-                          [&](std::size_t key) { return keys[key].layer == wanted; });
+      return std::ranges::find_if(candidates,
+                                  [&](std::size_t key) { return keys[key].layer == wanted; });
     };
     if (const auto same = with_layer(layer); same != candidates.end()) return *same;
     if (const auto any = with_layer({}); any != candidates.end()) return *any;
@@ -170,7 +170,7 @@ std::string describe_layers(const std::vector<MetEvent>& met) {
 }
 
 bool is_switched_off(const Spec& spec, const MetEvent& event, const std::string& layer) {
-  return std::any_of(spec.patterns.begin(), spec.patterns.end(), [&](const Pattern& pattern) {
+  return std::ranges::any_of(spec.patterns, [&](const Pattern& pattern) {
     return !pattern.enabled && fits(pattern, event, layer);
   });
 }

@@ -2,6 +2,7 @@
 
 #include "schedule/iteration_follower.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -34,7 +35,7 @@ std::vector<Update> updates_of(const LaunchLog& log, Allowance& allowance) {
       places.push_back(at);
     }
   }
-  std::sort(places.begin(), places.end());
+  std::ranges::sort(places);
   allowance -= static_cast<Allowance>(2 * places.size());
   const Launches all = log.launches();
   std::vector<Update> result;
@@ -59,8 +60,8 @@ std::pair<std::size_t, std::size_t> most_frequent(const std::vector<std::size_t>
   std::map<std::size_t, std::size_t> times;
   for (const std::size_t value : values)
     ++times[value];
-  return *std::max_element(times.begin(), times.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
+  return *std::ranges::max_element(
+      times, [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
 bool are_most(std::size_t some, std::size_t all) {
@@ -112,9 +113,9 @@ std::size_t followed(const Launches& all, const std::vector<Update>& updates,
     due.push_back(update.end + behind_update - begin);
   const auto starts = starts_in(all.subspan(begin, updates.back().end - begin), found);
   if (starts.size() >= updates.size()) return 0;
-  return static_cast<std::size_t>(std::count_if(
-      starts.begin(), starts.end(),
-      [&](std::size_t start) { return std::binary_search(due.begin(), due.end(), start); }));
+  return static_cast<std::size_t>(std::ranges::count_if(starts, [&](std::size_t start) {
+    return std::binary_search(due.begin(), due.end(), start);
+  }));
 }
 
 }  // namespace
@@ -152,8 +153,7 @@ std::optional<FoundIteration> iteration_between_updates(const LaunchLog& log,
                        .launches_per_iteration = launches / count,
                        .periods_seen = count,
                        .first_launch = log.dropped() + begin.first_launch};
-  found.firsts_after_anchor +=
-      static_cast<std::size_t>(std::count(behind.begin(), behind.end(), found.first));
+  found.firsts_after_anchor += static_cast<std::size_t>(std::ranges::count(behind, found.first));
   allowance -= static_cast<Allowance>(all.size());
   const std::size_t right = followed(all, updates, found, begin.behind_update);
   if (!are_most(right, count)) return std::nullopt;

@@ -28,9 +28,8 @@ namespace inline_prof::schedule {
   constexpr std::array<std::string_view, 12> parts{
       "_Foreach", "multi_tensor", "fused_adam", "FusedAdam", "AdamW",   "adamw",
       "Adam_",    "adam_",        "fused_sgd",  "FusedSGD",  "adagrad", "ptimizer"};
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return kernel.find(part) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return kernel.find(part) != std::string_view::npos; });
 }
 
 }  // namespace inline_prof::schedule

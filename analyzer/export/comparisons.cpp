@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -39,13 +38,12 @@ Json times_json(const std::vector<join::ComparedTime>& times) {
 }
 
 void add_csv(std::string& out, std::string_view kind, const join::ComparedTime& time) {
-  fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind,
-                 base::csv_cell(time.layer), base::csv_cell(time.event), time.occurrence,
-                 csv_number(time.share_percent), time.before_us.value,
-                 csv_interval(time.before_us.ci95), time.after_us.value,
-                 csv_interval(time.after_us.ci95), csv_number(time.ratio),
-                 csv_interval(time.ratio_ci95), change_name(time.change),
-                 base::csv_cell(time.reason), time.layers, time.kernels_changed);
+  out += fmt::format(
+      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind, base::csv_cell(time.layer),
+      base::csv_cell(time.event), time.occurrence, csv_number(time.share_percent),
+      time.before_us.value, csv_interval(time.before_us.ci95), time.after_us.value,
+      csv_interval(time.after_us.ci95), csv_number(time.ratio), csv_interval(time.ratio_ci95),
+      change_name(time.change), base::csv_cell(time.reason), time.layers, time.kernels_changed);
 }
 
 Json device_json(const join::RankDevice& device) {

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <type_traits>
 #include <variant>
 
@@ -36,9 +35,8 @@ std::string csv_report(const join::Analysis& analysis) {
   out += '\n';
   for (const join::Row& row : analysis.rows) {
     const read::Profile& profile = analysis.runs[row.profile].profile;
-    fmt::format_to(std::back_inserter(out), "{},{},{}", base::csv_cell(profile.file),
-                   base::csv_cell(profile.host_name),
-                   profile.rank ? fmt::format("{}", *profile.rank) : "");
+    out += fmt::format("{},{},{}", base::csv_cell(profile.file), base::csv_cell(profile.host_name),
+                       profile.rank ? fmt::format("{}", *profile.rank) : "");
     for (const auto* column : columns)
       out += "," + std::visit(ValueText(), column->value(row));
     out += '\n';

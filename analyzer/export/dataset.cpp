@@ -480,8 +480,8 @@ void Table::append_frame(std::string& out, std::string_view more) const {
         fmt::format("{}{{\"name\":\"{}\",\"type\":\"{}\",\"nulls\":{},\"sizes\":[{}]}}",
                     i == 0 ? "" : ",", facts.name, facts_of(facts.type).name, column.nulls, sizes);
   }
-  fmt::format_to(std::back_inserter(out), "{{\"table\":\"{}\",\"rows\":{},{}\"columns\":[{}]}}\n",
-                 facts_->name, rows_, more, columns);
+  out += fmt::format("{{\"table\":\"{}\",\"rows\":{},{}\"columns\":[{}]}}\n", facts_->name, rows_,
+                     more, columns);
   for (const std::string_view buffer : buffers)
     out.append(buffer).append(padded(buffer.size()) - buffer.size(), '\0');
 }

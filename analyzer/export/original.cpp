@@ -30,8 +30,8 @@ Json timeline(const read::Profile& profile) {
   for (const read::Event& event : profile.events) {
     if (!event.measured_ms.empty()) events.push_back(&event);
   }
-  std::stable_sort(events.begin(), events.end(),
-                   [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
+  std::ranges::stable_sort(
+      events, [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
 
   std::map<std::string, std::size_t> stream_numbers;
   Json devices = Json::object();

@@ -325,7 +325,7 @@ void judge_stacks(const CalibrationInput& input, const std::vector<HeldOut>& by_
 // Evenly spread ranks of a long list, its ends among them.
 std::vector<double> thinned(std::vector<double> scores) {
   if (scores.size() <= kMostScores) return scores;
-  std::sort(scores.begin(), scores.end());
+  std::ranges::sort(scores);
   std::vector<double> kept;
   for (std::size_t i = 0; i < kMostScores; ++i)
     kept.push_back(scores[i * (scores.size() - 1) / (kMostScores - 1)]);

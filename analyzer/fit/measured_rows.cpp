@@ -78,8 +78,8 @@ void MeasuredRows::require(std::size_t least, const std::string& what) const {
 
 void MeasuredRows::require_variety(std::size_t input) const {
   const double first = rows_.front().numbers[input];
-  if (std::all_of(rows_.begin(), rows_.end(),
-                  [&](const MeasuredRow& row) { return row.numbers[input] == first; })) {
+  if (std::ranges::all_of(rows_,
+                          [&](const MeasuredRow& row) { return row.numbers[input] == first; })) {
     fail(fmt::format("column {}: {} in every row, so nothing can be learnt about it",
                      inputs_[input].name, first));
   }

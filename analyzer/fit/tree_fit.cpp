@@ -41,7 +41,7 @@ class Impurity {
   // Returns the most frequent class (the smallest of several), or the mean.
   [[nodiscard]] double answer() const {
     if (kind_ == TreeKind::kRegression) return sum_ / count_;
-    const auto most = std::max_element(counts_.begin(), counts_.end());
+    const auto most = std::ranges::max_element(counts_);
     return static_cast<double>(most - counts_.begin());
   }
 
@@ -147,8 +147,8 @@ class Grower {
     Rows sorted = rows;
     for (std::size_t feature = 0; feature < samples_.front().features.size(); ++feature) {
       const auto key = [&](std::size_t row) { return samples_[row].features[feature]; };
-      std::stable_sort(sorted.begin(), sorted.end(),
-                       [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+      std::ranges::stable_sort(sorted,
+                               [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
       Impurity left(kind_, class_count_);
       Impurity right = whole;
       for (std::size_t i = 0; i + 1 < sorted.size(); ++i) {
@@ -175,9 +175,8 @@ class Grower {
     for (const auto& [node, split] : layer) {
       nodes.push_back(node);
     }
-    std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
-      return layer.at(a).gain > layer.at(b).gain;
-    });
+    std::ranges::stable_sort(
+        nodes, [&](std::size_t a, std::size_t b) { return layer.at(a).gain > layer.at(b).gain; });
     for (std::size_t i = count; i < nodes.size(); ++i) {
       layer.erase(nodes[i]);
     }

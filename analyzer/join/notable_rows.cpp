@@ -123,7 +123,7 @@ RowOrder row_order(const Analysis& analysis, std::size_t top, std::string_view l
     (merged[i].parent ? children[*merged[i].parent] : outer).push_back(i);
   }
   const auto largest_first = [&](std::vector<std::size_t>& rows) {
-    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(rows, [&](std::size_t a, std::size_t b) {
       return merged[a].in_iteration_us.value_or(-1.0) > merged[b].in_iteration_us.value_or(-1.0);
     });
   };

@@ -16,7 +16,6 @@
 namespace inline_prof::measure {
 
 // Vendor libraries that may be absent: a case that needs one is skipped with the reason.
-
 class DynamicLibrary {
  public:
   // The address of a function, which becomes a pointer of whatever type it is assigned to.

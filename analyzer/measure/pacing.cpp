@@ -10,7 +10,7 @@ namespace inline_prof::measure {
 
 MedianOfRepeats median_of(std::vector<double> values) {
   if (values.empty()) throw std::invalid_argument("median of no repeats");
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const base::Interval interval = base::median_interval95_of_sorted(values).value_or(
       base::Interval{values.front(), values.back()});
   return {

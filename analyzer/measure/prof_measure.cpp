@@ -35,7 +35,6 @@ namespace inline_prof::measure {
 namespace {
 
 // Times cases one after the other, until all are done or the time is up.
-
 struct RunOptions {
   int device = 0;
   double memory_gb = 16;  // that may be taken on the GPU

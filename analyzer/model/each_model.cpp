@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -97,8 +96,8 @@ std::string key_of(const Operation& operation) {
   std::string key = fmt::format("{}\n{}\n{}\n{}", operation.machine.id, read::op_text(operation.op),
                                 operation.kernel.name, operation.kernel.blocks);
   if (const read::LaunchShape* launch = operation.kernel.launch) {
-    fmt::format_to(std::back_inserter(key), "\n{} {} {}", launch->block[0], launch->block[1],
-                   launch->dynamic_shared_bytes + launch->static_shared_bytes);
+    key += fmt::format("\n{} {} {}", launch->block[0], launch->block[1],
+                       launch->dynamic_shared_bytes + launch->static_shared_bytes);
   }
   return key;
 }

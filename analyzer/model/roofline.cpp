@@ -210,7 +210,7 @@ OpWork copy(Attributes& attributes) {
 std::optional<double> cast_number_bytes(const std::string& recipe) {
   constexpr std::array<std::string_view, 4> plain_fp8{"tensorwise", "rowwise", "rowwise_with_gw_hp",
                                                       "blockwise_128"};
-  if (std::find(plain_fp8.begin(), plain_fp8.end(), recipe) != plain_fp8.end()) return 1.0;
+  if (std::ranges::find(plain_fp8, recipe) != plain_fp8.end()) return 1.0;
   if (recipe.starts_with("mxfp8")) return 1.0 + 1.0 / 32;
   if (recipe.starts_with("mxfp4")) return 0.5 + 1.0 / 32;
   if (recipe.starts_with("nvfp4")) return 0.5 + 1.0 / 16;

@@ -155,9 +155,10 @@ void check_same_machine(const read::Table& table, const read::Machine& machine) 
     if (!column) continue;
     for (std::size_t row = 0; row < table.row_count(); ++row) {
       const std::string found = lower(table.cell(row, *column));
-      const bool is_same = found == machine.id ||
-                           std::any_of(machine.names.begin(), machine.names.end(),
-                                       [&](const std::string& own) { return lower(own) == found; });
+      const bool is_same =
+          found == machine.id || std::ranges::any_of(machine.names, [&](const std::string& own) {
+            return lower(own) == found;
+          });
       if (!is_same) {
         table.fail(row, *column,
                    fmt::format("\"{}\" is not {}", table.cell(row, *column), machine.id));

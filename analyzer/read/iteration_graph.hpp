@@ -40,8 +40,8 @@ struct IterationGraph {
   std::vector<IterationOperator> operators;  // in the order in which the host meets them
 };
 
-// An iteration graph inside a larger JSON document.  Include this in .cpp files only.
-
+// Reads an iteration graph that is a part of a larger JSON document:
+//
 // {"t1": 3.0, "t2": {"aten::mm": 5.8}, "t3": {}, "t4": {"cudaLaunchKernel": 4.0}, "t5": {},
 //  "launches": {"aten::mm": ["cudaLaunchKernel"]},
 //  "nodes": [{"name": "aten::mm", "kind": "compute", "kernels_us": [40.1], "depends_on_comm":

@@ -60,7 +60,7 @@ std::string op_text(const Op& op) {
     if (std::ranges::find(left_out, name) == left_out.end())
       words.push_back(fmt::format("{}={}", name, attribute_text(value)));
   }
-  std::sort(words.begin(), words.end());
+  std::ranges::sort(words);
   return fmt::format("{}{}{}", op.kind, words.empty() ? "" : " ", fmt::join(words, " "));
 }
 

@@ -105,8 +105,8 @@ Launched launched_in(const Profile& profile, std::size_t phase) {
       hash = mixed(hash, static_cast<std::uint64_t>(extent));
     launched.grids.push_back(hash);
   }
-  std::sort(launched.kernels.begin(), launched.kernels.end());
-  std::sort(launched.grids.begin(), launched.grids.end());
+  std::ranges::sort(launched.kernels);
+  std::ranges::sort(launched.grids);
   return launched;
 }
 

@@ -98,7 +98,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   if (files.empty()) {
     throw InputError(fmt::format("{}: holds no {}", folder.string(), known_names()));
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -33,10 +33,10 @@ struct TaskGraph {
   std::vector<std::vector<std::size_t>> meetings;
 };
 
-// A task graph inside a larger JSON document.  Include this in .cpp files only.
-
 inline constexpr const char* kTaskGraphSchema = "inline_prof_iteration/1";
 
+// Reads a task graph that is a part of a larger JSON document:
+//
 // {"schema": "inline_prof_iteration/1",
 //  "tasks": [{"name": "fc1", "time_us": 40, "predicted_us": 30, "not_before_us": 0,
 //             "waits": [{"task": 0, "delay_us": 1.5}], "meeting": "all_reduce 0"}]}

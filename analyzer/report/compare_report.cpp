@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -186,10 +185,9 @@ class Table {
 
   void add(const Section& section) {
     out_ += '\n';
-    if (is_one_line_) fmt::format_to(std::back_inserter(out_), "{:{}}", section.title, name_width_);
-    fmt::format_to(std::back_inserter(out_), "{:{}} {:>11} {:>11} {:>16}\n",
-                   is_one_line_ ? "" : section.title, is_one_line_ ? 0 : kIndent, "before us",
-                   "after us", "ratio, 95 %");
+    if (is_one_line_) out_ += fmt::format("{:{}}", section.title, name_width_);
+    out_ += fmt::format("{:{}} {:>11} {:>11} {:>16}\n", is_one_line_ ? "" : section.title,
+                        is_one_line_ ? 0 : kIndent, "before us", "after us", "ratio, 95 %");
     for (std::size_t i = 0; i < section.shown; ++i)
       add_line((*section.times)[i]);
     if (const std::string shown = shown_of(section); !shown.empty()) out_ += shown + '\n';
@@ -227,15 +225,15 @@ class Table {
     if (comma != std::string::npos) add_note(marked, words.substr(comma + 2));
     if (!time.reason.empty()) add_note(marked, time.reason);
     if (time.kernels_changed) add_note(marked, "kernels changed");
-    fmt::format_to(std::back_inserter(out_), " {:>11.2f} {:>11.2f} {:>16}  {}\n",
-                   time.before_us.value, time.after_us.value, interval_words(time), marked);
+    out_ += fmt::format(" {:>11.2f} {:>11.2f} {:>16}  {}\n", time.before_us.value,
+                        time.after_us.value, interval_words(time), marked);
   }
 
   void add_note(std::string& text, const std::string& note) {
     const auto it = std::ranges::find(notes_, note);
     const auto number = static_cast<std::size_t>(it - notes_.begin()) + 1;
     if (it == notes_.end()) notes_.push_back(note);
-    fmt::format_to(std::back_inserter(text), " ({})", number);
+    text += fmt::format(" ({})", number);
   }
 
   static constexpr std::size_t kVerdictShift = 10;
@@ -319,13 +317,13 @@ std::string compare_table(const Comparison& comparison, const TableOptions& opti
 std::string compare_markdown(const Comparison& comparison, std::size_t top) {
   std::string out;
   for (const auto& [label, text] : head_lines_of(comparison))
-    fmt::format_to(std::back_inserter(out), "* **{}** {}\n", label, escaped(text));
+    out += fmt::format("* **{}** {}\n", label, escaped(text));
   for (const Section& section : sections_of(comparison, top)) {
-    fmt::format_to(std::back_inserter(out), "\n| {}{} |\n|---|---:|---:|---:|---|\n", section.title,
-                   fmt::join(kHeadings, " | "));
+    out += fmt::format("\n| {}{} |\n|---|---:|---:|---:|---|\n", section.title,
+                       fmt::join(kHeadings, " | "));
     for (std::size_t i = 0; i < section.shown; ++i)
-      fmt::format_to(std::back_inserter(out), "| {} |\n",
-                     fmt::join(cells_of((*section.times)[i], comparison.margin), " | "));
+      out += fmt::format("| {} |\n",
+                         fmt::join(cells_of((*section.times)[i], comparison.margin), " | "));
     if (const std::string shown = shown_of(section); !shown.empty()) out += '\n' + shown + '\n';
   }
   return out;
@@ -335,17 +333,17 @@ std::string compare_html(const Comparison& comparison, std::size_t top) {
   std::string out(kPageStart);
   out += "<dl>\n";
   for (const auto& [label, text] : head_lines_of(comparison))
-    fmt::format_to(std::back_inserter(out), "<dt>{}</dt><dd>{}</dd>\n", label, escaped(text));
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label, escaped(text));
   out += "</dl>\n";
   for (const Section& section : sections_of(comparison, top)) {
-    fmt::format_to(std::back_inserter(out), "<table><tr><th>{}{}</th></tr>\n", section.title,
-                   fmt::join(kHeadings, "</th><th>"));
+    out += fmt::format("<table><tr><th>{}{}</th></tr>\n", section.title,
+                       fmt::join(kHeadings, "</th><th>"));
     for (std::size_t i = 0; i < section.shown; ++i)
-      fmt::format_to(std::back_inserter(out), "<tr><td>{}</td></tr>\n",
-                     fmt::join(cells_of((*section.times)[i], comparison.margin), "</td><td>"));
+      out += fmt::format("<tr><td>{}</td></tr>\n",
+                         fmt::join(cells_of((*section.times)[i], comparison.margin), "</td><td>"));
     out += "</table>\n";
     if (const std::string shown = shown_of(section); !shown.empty())
-      fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", shown);
+      out += fmt::format("<p>{}</p>\n", shown);
   }
   return out + "</body></html>\n";
 }

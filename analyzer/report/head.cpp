@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -124,8 +123,7 @@ void add_other_period(std::vector<HeadLine>& lines, const join::Analysis& analys
 
 void write_shares(std::string& out, const join::Shares& time_us, const join::Shares& percent) {
   const auto share = [&](std::string_view name, double us, double part) {
-    fmt::format_to(std::back_inserter(out), "  {:<30} {:>12.3f} ms {:>7.1f} %\n", name, us * 1e-3,
-                   part);
+    out += fmt::format("  {:<30} {:>12.3f} ms {:>7.1f} %\n", name, us * 1e-3, part);
   };
   out += '\n';
   share("measured and predicted", time_us.predicted, percent.predicted);

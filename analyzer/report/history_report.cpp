@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -113,20 +112,19 @@ void add_watched(std::string& out, const join::WatchedRun& run, std::size_t top,
 std::string history_text(const join::WatchedRun& run, std::size_t top, std::size_t width) {
   std::string out;
   add_watched(out, run, top, width);
-  fmt::format_to(std::back_inserter(out), "\n{:>10} {:>10} {:>7}  {}\n", "first us", "last us",
-                 "times", "layers, the first and the last tenth of the history");
+  out += fmt::format("\n{:>10} {:>10} {:>7}  {}\n", "first us", "last us", "times",
+                     "layers, the first and the last tenth of the history");
   const std::size_t columns = run.columns.size();
   const std::size_t tenth = std::max<std::size_t>(columns / 10, 1);
   for (std::size_t i = 0; i < shown_of(run.layers, top) && columns > 0; ++i) {
     const join::Series& us = run.layers[i].us;
     const double before = median_of(us, 0, tenth);
     const double after = median_of(us, columns - tenth, columns);
-    fmt::format_to(std::back_inserter(out), "{:>10.2f} {:>10.2f} {:>7.3f}  {}\n", before, after,
-                   after / before, shortened(printable(run.layers[i].name.str()), width - 32));
+    out += fmt::format("{:>10.2f} {:>10.2f} {:>7.3f}  {}\n", before, after, after / before,
+                       shortened(printable(run.layers[i].name.str()), width - 32));
   }
   if (shown_of(run.layers, top) < run.layers.size())
-    fmt::format_to(std::back_inserter(out), "and {} more, which take less\n",
-                   run.layers.size() - top);
+    out += fmt::format("and {} more, which take less\n", run.layers.size() - top);
   return out;
 }
 

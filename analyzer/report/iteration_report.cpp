@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -217,21 +216,19 @@ std::string what_if_text(const LongestPath& path,
   const WhatIfTimes times = what_if_times(path, others);
   std::string out = fmt::format("iteration           {:12.2f} us\n", times.table.iteration_us);
   if (others) {
-    fmt::format_to(std::back_inserter(out),
-                   "with the change     {:12.2f} us, {} tasks take another time\n"
-                   "saved               {:12.2f} us\n",
-                   *times.changed_us, others->size(), *times.saved_us);
+    out += fmt::format(
+        "with the change     {:12.2f} us, {} tasks take another time\n"
+        "saved               {:12.2f} us\n",
+        *times.changed_us, others->size(), *times.saved_us);
   }
-  fmt::format_to(std::back_inserter(out),
-                 "\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
-                 times.table.longest_path.size(), path.graph().tasks.size(), times.path_us);
+  out += fmt::format("\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
+                     times.table.longest_path.size(), path.graph().tasks.size(), times.path_us);
   for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
     const PathPart& part = times.path[i];
-    fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", part.time_us, part.tasks,
-                   printable(part.name));
+    out += fmt::format("{:12.2f} us {:5} x  {}\n", part.time_us, part.tasks, printable(part.name));
   }
   if (times.path.size() > kMostNames) {
-    fmt::format_to(std::back_inserter(out), "and {} names more\n", times.path.size() - kMostNames);
+    out += fmt::format("and {} names more\n", times.path.size() - kMostNames);
   }
   return out;
 }

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 namespace inline_prof::report {
@@ -32,15 +31,14 @@ template <typename Items, typename Line>
 void add_list(std::string& out, std::string_view title, std::string_view none, const Items& items,
               std::size_t top, const Line& line) {
   if (items.empty()) {
-    fmt::format_to(std::back_inserter(out), "\n{}\n", none);
+    out += fmt::format("\n{}\n", none);
     return;
   }
-  fmt::format_to(std::back_inserter(out), "\n{}\n", title);
+  out += fmt::format("\n{}\n", title);
   const std::size_t shown = top == 0 ? items.size() : std::min(top, items.size());
   for (std::size_t i = 0; i < shown; ++i)
     out += line(items[i]) + "\n";
-  if (shown < items.size())
-    fmt::format_to(std::back_inserter(out), "{} of {}\n", shown, items.size());
+  if (shown < items.size()) out += fmt::format("{} of {}\n", shown, items.size());
 }
 
 // Says how much longer the devices of a pattern take, as a whole and by event.
@@ -52,16 +50,14 @@ std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
   const std::size_t shown = std::min(most_events, pattern.events.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const join::RankPattern::Event& event = pattern.events[i];
-    fmt::format_to(
-        std::back_inserter(lines),
+    lines += fmt::format(
         "\n    {}\n      {:.2f} us, the others {:.2f} us, {:.3f} times; {} of {} devices",
         shortened(event_name(event.layer, event.event, event.occurrence),
                   std::max<std::size_t>(width, 24) - 4),
         event.time_us, event.median_us, event.ratio, event.slow_devices, event.devices);
   }
   if (shown < pattern.events.size())
-    fmt::format_to(std::back_inserter(lines), "\n    and {} events more",
-                   pattern.events.size() - shown);
+    lines += fmt::format("\n    and {} events more", pattern.events.size() - shown);
   return lines;
 }
 
@@ -80,25 +76,24 @@ std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
     return lines + fmt::format("    not known: {:.0f} % of its events have no sample\n",
                                100 * times.unmeasured_part);
   }
-  fmt::format_to(std::back_inserter(lines),
-                 "    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, receives {:.1f} "
-                 "us, both at once {:.1f} us\n",
-                 times.computing_us, times.collectives_us, times.sends_us, times.receives_us,
-                 times.exchanges_us);
+  lines += fmt::format(
+      "    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, receives {:.1f} "
+      "us, both at once {:.1f} us\n",
+      times.computing_us, times.collectives_us, times.sends_us, times.receives_us,
+      times.exchanges_us);
   if (times.iteration_us) {
     const double bubble_us =
         std::max(0.0, *times.iteration_us - times.computing_us - times.collectives_us);
-    fmt::format_to(
-        std::back_inserter(lines),
+    lines += fmt::format(
         "    bubble {:.1f} us, {:.1f} % of {:.1f} us: waiting for other stages, or idle\n",
         bubble_us, 100 * bubble_us / *times.iteration_us, *times.iteration_us);
   }
   const double links_us = times.sends_us + times.receives_us + times.exchanges_us;
   if (times.predicted_us && links_us > *times.predicted_us) {
-    fmt::format_to(std::back_inserter(lines),
-                   "    {:.1f} us of its sends and receives are waiting: the transfers are "
-                   "predicted to take {:.1f} us\n",
-                   links_us - *times.predicted_us, *times.predicted_us);
+    lines += fmt::format(
+        "    {:.1f} us of its sends and receives are waiting: the transfers are "
+        "predicted to take {:.1f} us\n",
+        links_us - *times.predicted_us, *times.predicted_us);
   }
   return lines;
 }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,11 +33,11 @@ class Footnotes {
   }
   void write(std::string& out) const {
     std::vector<std::pair<std::string, Note>> sorted(notes_.begin(), notes_.end());
-    std::sort(sorted.begin(), sorted.end(),
-              [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
+    std::ranges::sort(
+        sorted, [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
     for (const auto& [reason, note] : sorted) {
-      fmt::format_to(std::back_inserter(out), "({}) {} row{}: {}\n", note.number, note.rows,
-                     note.rows == 1 ? "" : "s", printable(reason));
+      out += fmt::format("({}) {} row{}: {}\n", note.number, note.rows, note.rows == 1 ? "" : "s",
+                         printable(reason));
     }
   }
 
@@ -119,13 +118,12 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
   if (rows.empty()) return;
   const std::size_t count = top == 0 ? rows.size() : std::min(top, rows.size());
   out += "\nthe same operations alone on the GPU\n";
-  fmt::format_to(std::back_inserter(out), "{:>10} {:>10} {:>10} {}\n", "in run us", "alone",
-                 "predicted", "cause");
+  out += fmt::format("{:>10} {:>10} {:>10} {}\n", "in run us", "alone", "predicted", "cause");
   for (std::size_t i = 0; i < count; ++i) {
     const join::MergedRow& row = *rows[i];
-    fmt::format_to(std::back_inserter(out), "{}\n{:>10} {:>10} {:>10} {}\n",
-                   shortened(name_of_row(row), width), number(row.corrected_us),
-                   number(row.isolated->alone_us), number(row.predicted_us), row.isolated->cause);
+    out += fmt::format("{}\n{:>10} {:>10} {:>10} {}\n", shortened(name_of_row(row), width),
+                       number(row.corrected_us), number(row.isolated->alone_us),
+                       number(row.predicted_us), row.isolated->cause);
   }
 }
 
@@ -157,7 +155,7 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
     const std::string name = shortened(name_of_row(row), name_width - indent);
     const bool upper_bound = row.is_upper_bound();
     any_upper_bound = any_upper_bound || upper_bound;
-    fmt::format_to(std::back_inserter(out), "{}{}", std::string(indent, ' '), name);
+    out += fmt::format("{}{}", std::string(indent, ' '), name);
     if (is_one_line) {
       out.append(name_width - indent - columns(name), ' ');
     } else {
@@ -172,15 +170,14 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
   }
   out += std::string(width, '-') + "\n";
   if (other_layers > 0) {
-    fmt::format_to(std::back_inserter(out), "{} rows of other layers left out\n", other_layers);
+    out += fmt::format("{} rows of other layers left out\n", other_layers);
   }
   if (order.size() + nothing_known + other_layers < analysis.merged.size()) {
-    fmt::format_to(std::back_inserter(out), "{} of {} rows, the largest first\n", order.size(),
-                   analysis.merged.size());
+    out += fmt::format("{} of {} rows, the largest first\n", order.size(), analysis.merged.size());
   }
   if (nothing_known > 0) {
-    fmt::format_to(std::back_inserter(out), "{} row{} without a time or a prediction left out\n",
-                   nothing_known, nothing_known == 1 ? "" : "s");
+    out += fmt::format("{} row{} without a time or a prediction left out\n", nothing_known,
+                       nothing_known == 1 ? "" : "s");
   }
   if (any_upper_bound) {
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
@@ -207,9 +204,8 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
             ? ""
             : fmt::format(": {} kernel{}, {} of the step", cause.rows, cause.rows == 1 ? "" : "s",
                           percent_of(cause.time_us, analysis.iteration.us));
-    fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} us  {}\n",
-                   percent_of(cause.gain_us, analysis.iteration.us), cause.gain_us,
-                   shortened(cause.name, width - 22 - kernels.size()) + kernels);
+    out += fmt::format("{:>7} {:>10.2f} us  {}\n", percent_of(cause.gain_us, analysis.iteration.us),
+                       cause.gain_us, shortened(cause.name, width - 22 - kernels.size()) + kernels);
     std::string advice = cause.advice;
     if (!cause.where.empty())
       advice += fmt::format("; first {}{}", cause.rows == 0 ? "" : "in ",
@@ -217,26 +213,25 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
     add_labelled(out, "", advice, width);
   }
   if (causes.size() > kMostCauses)
-    fmt::format_to(std::back_inserter(out), "and {} causes more\n", causes.size() - kMostCauses);
+    out += fmt::format("and {} causes more\n", causes.size() - kMostCauses);
 }
 
 void write_totals(std::string& out, std::string_view title, const std::vector<join::Total>& totals,
                   std::size_t width) {
   if (totals.empty()) return;
-  fmt::format_to(std::back_inserter(out), "\n{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n", "share", "us",
-                 "number", "of pred", "peak", title);
+  out += fmt::format("\n{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n", "share", "us", "number", "of pred",
+                     "peak", title);
   for (std::size_t i = 0; i < std::min(kMostTotals, totals.size()); ++i) {
     const join::Total& total = totals[i];
-    fmt::format_to(std::back_inserter(out), "{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
-                   total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-",
-                   total.time_us, total.count,
-                   total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
-                   total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-",
-                   shortened(printable(total.name), width - 43));
+    out += fmt::format("{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
+                       total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-",
+                       total.time_us, total.count,
+                       total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
+                       total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-",
+                       shortened(printable(total.name), width - 43));
   }
   if (totals.size() > kMostTotals)
-    fmt::format_to(std::back_inserter(out), "and {} more, which take less\n",
-                   totals.size() - kMostTotals);
+    out += fmt::format("and {} more, which take less\n", totals.size() - kMostTotals);
 }
 
 void write_summary(std::string& out, const join::Analysis& analysis, const TableOptions& options,

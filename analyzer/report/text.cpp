@@ -43,7 +43,7 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
       length = blank == std::string_view::npos || blank == 0 ? rest.find(' ', room) : blank;
       if (length == std::string_view::npos) length = rest.size();
     }
-    fmt::format_to(std::back_inserter(out), "{}{}\n", indent, rest.substr(0, length));
+    out += fmt::format("{}{}\n", indent, rest.substr(0, length));
     indent.assign(label_width, ' ');
     rest.remove_prefix(length);
     while (rest.starts_with(' '))
@@ -108,8 +108,7 @@ std::string table(const Grid& grid) {
     widths.push_back(width);
   }
   const auto holds_numbers = [&](std::size_t i) {
-    return std::any_of(grid.rows.begin(), grid.rows.end(),
-                       [&](const auto& row) { return is_number(row[i]); });
+    return std::ranges::any_of(grid.rows, [&](const auto& row) { return is_number(row[i]); });
   };
   std::string text;
   const auto add_line = [&](auto&& cell) {

@@ -35,7 +35,6 @@ enum class Mood { kGood, kBad, kUnsure, kPlain };
 [[nodiscard]] std::string painted(std::string_view text, Mood mood, bool colour);
 
 // A small table of results, in the shapes that people and programs want.
-
 struct Grid {
   std::vector<std::string> columns;
   std::vector<std::vector<model::Part>> rows;  // as many values as columns

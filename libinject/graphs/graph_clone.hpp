@@ -89,7 +89,6 @@ class GraphClone {
 };
 
 // The edges of a graph's node, with their data.
-
 struct Edges {
   std::vector<CUgraphNode> nodes;  // at the other ends
   std::vector<CUgraphEdgeData> data;
@@ -106,7 +105,6 @@ struct Edges {
 [[nodiscard]] CUresult edges_from(CUgraphNode node, Edges& edges);
 
 // The clone that is launched in place of the application's graph: one at a time.
-
 class LiveClone {
  public:
   // Held while a clone is built or destroyed.  Taken before the registry's.

@@ -123,7 +123,6 @@ struct DescribedCall {
 
 // Compares the calling conventions of two function types. The wrappers have plain types where the
 // vendor has handles and enumerations; where a vendor's header is installed, it must agree.
-
 enum class PassedAs { kInteger, kFloat, kPointer, kMemory };
 
 template <typename T>

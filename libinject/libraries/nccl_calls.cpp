@@ -34,7 +34,6 @@ namespace {
 
 // Tracks NCCL communicators: an identity that is the same on all ranks, and the number of
 // collectives so far in the iteration.
-
 struct CommunicatorFacts {
   std::optional<std::uint64_t> identity;  // empty if it was created before profiling began
   std::int64_t ranks = 0;

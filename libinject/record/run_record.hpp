@@ -21,7 +21,6 @@ namespace inline_prof::record {
 
 // The findings of a run that is watched, since its events were characterised.  The events' own
 // histories are theirs (EventRecord::history).
-
 struct EventRecord;
 
 struct MachineHistory {
@@ -61,7 +60,6 @@ struct WatchRecord {
 };
 
 // The contents of prof.json except the events.
-
 struct DeviceInfo {
   int device_id = 0;
   std::string name;

@@ -40,7 +40,6 @@ class Control {
 };
 
 // The user's command for changes that a watched run finds (INLINE_PROF_ON_CHANGE).
-
 class ChangeCommand {
  public:
   // On a thread of the application's, see DetachedCommand.

@@ -111,7 +111,6 @@ class GraphMeasurement {
 
 // The events of a launched graph: one for each kernel in it, or for each library call and label of
 // its capture; if that is impossible, one for the whole graph.
-
 struct LaunchSite;
 class Session;
 

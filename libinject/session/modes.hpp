@@ -42,7 +42,6 @@ class OneShot {
 
 // Mode unit_test: a run of a test lasts from PROFILE_UNIT_TEST_START(name) to
 // PROFILE_UNIT_TEST_STOP().  Its first runs are its warm-up; in later ones every event is measured.
-
 class Session;
 
 struct UnitTest {
@@ -84,7 +83,6 @@ class UnitTests {
 
 // A run in which no iteration is found: launches of every kernel are sampled in turn, one at a
 // time, and counted exactly.  In prof.json the whole run is one iteration.
-
 struct LaunchSite;
 class Session;
 

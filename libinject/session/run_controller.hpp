@@ -49,7 +49,6 @@ class RunController {
 
 // The overhead measurement after the last sample: blocks of iterations, armed, not armed, not
 // armed, armed, and again.  With the session's mutex held, unless noted.
-
 class Session;
 
 class Overhead {
@@ -84,7 +83,6 @@ class Overhead {
 };
 
 // Prints the progress on stderr, for a user who waits.
-
 class Session;
 
 class Progress {

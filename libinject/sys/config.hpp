@@ -95,7 +95,6 @@ class ConfigError : public std::runtime_error {
 };
 
 // Templates of file names: INLINE_PROF_OUT, INLINE_PROF_METRICS, INLINE_PROF_CONTROL.
-
 struct OutputPart {
   enum class Kind { kText, kHostName, kProcessId, kRank, kVariable };
   Kind kind = Kind::kText;

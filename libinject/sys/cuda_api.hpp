@@ -68,10 +68,9 @@ struct CudaApi {
 
 inline constexpr const char* kDriverSoname = "libcuda.so.1";
 
-// The driver's graph functions that we call ourselves. Separate from cuda_api.hpp, since most
-// programs have no graphs, and drivers before 12.3 lack some of these: then graphs are timed as a
-// whole.
-
+// The driver's graph functions that we call ourselves, which are looked up once a program has a
+// graph.  Drivers before 12.3 lack some of these: then graphs are timed as a whole.
+//
 // X(member, symbol of libcuda, whether nodes cannot be timed without it, signature).  Symbols and
 // signatures are spelled out, because cuda.h of 13.0 gives some of these names to other versions
 // than cuda.h of 12.4 does.

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,13 +37,8 @@ std::string result_name(join::GateResult result) {
 
 std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {
   std::vector<join::Gate> gates;
-  for (const std::string& text : texts) {
-    try {
-      gates.push_back(join::parse_gate(text));
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(fmt::format("--gate {}", error.what()));
-    }
-  }
+  for (const std::string& text : texts)
+    gates.push_back(asked("--gate ", [&] { return join::parse_gate(text); }));
   return gates;
 }
 

@@ -95,11 +95,8 @@ ReadRanks read_ranks(RunFiles& files, const join::PredictOperation& predict) {
 void run_ranks(RanksOptions& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
   if (!options.layout.empty()) {
-    try {
-      options.ranks.layout = join::parse_rank_layout(options.layout);
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(std::string("--layout: ") + error.what());
-    }
+    options.ranks.layout =
+        asked("--layout: ", [&] { return join::parse_rank_layout(options.layout); });
   }
   const std::optional<read::Machine> chosen = parse_machine(options.machine);
   const std::vector<read::Machine> known = model::builtin_machines();

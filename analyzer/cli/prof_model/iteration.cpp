@@ -33,7 +33,6 @@ namespace inline_prof::cli {
 namespace {
 
 // The iteration of a run as it was measured, by the published models and by ours.
-
 struct RunIteration {
   std::optional<double> measured_us;
   std::size_t iterations = 0;  // in the file

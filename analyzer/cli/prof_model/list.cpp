@@ -37,8 +37,8 @@ std::string need_word(model::Need need) {
 
 bool has_fit(std::string_view model) {
   const auto fits = fit::all_fits();
-  return std::any_of(fits.begin(), fits.end(),
-                     [&](const fit::FitEntry& entry) { return entry.model == model; });
+  return std::ranges::any_of(fits,
+                             [&](const fit::FitEntry& entry) { return entry.model == model; });
 }
 
 report::Grid models() {

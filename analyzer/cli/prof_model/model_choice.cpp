@@ -20,7 +20,7 @@ using model::Need;
 
 model::Edition chosen_edition(const ModelEntry& entry, std::optional<model::Edition> asked) {
   if (!asked) return entry.editions.front();
-  if (std::find(entry.editions.begin(), entry.editions.end(), *asked) == entry.editions.end()) {
+  if (std::ranges::find(entry.editions, *asked) == entry.editions.end()) {
     throw UsageError(fmt::format("--edition {}: {} has only {}", model::edition_name(*asked),
                                  entry.name, model::edition_name(entry.editions.front())));
   }
@@ -85,8 +85,8 @@ void take_settings(const ModelEntry& entry, std::map<std::string, std::string>& 
 void check_columns(const ChosenModel& chosen) {
   for (const auto& [name, value] : chosen.constants) {
     const auto inputs = chosen.model->inputs();
-    if (std::any_of(inputs.begin(), inputs.end(),
-                    [&name = name](const model::Column& column) { return column.name == name; })) {
+    if (std::ranges::any_of(
+            inputs, [&name = name](const model::Column& column) { return column.name == name; })) {
       continue;
     }
     throw UsageError(fmt::format("--set {}: {} has neither such a setting nor such a column", name,

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,13 +37,13 @@ std::string header(const read::Table& table, const model::Model& model) {
 // Writes all digits of a double, because other programs go on calculating with them.
 void add_number(std::string& text, const std::optional<double>& value) {
   text += ',';
-  if (value) fmt::format_to(std::back_inserter(text), "{}", *value);
+  if (value) text += fmt::format("{}", *value);
 }
 
 void add_part(std::string& text, const model::Part& part) {
   text += ',';
   if (const auto* number = std::get_if<double>(&part)) {
-    fmt::format_to(std::back_inserter(text), "{}", *number);
+    text += fmt::format("{}", *number);
   } else if (const auto* word = std::get_if<std::string>(&part)) {
     text += base::csv_cell(*word);
   }
@@ -54,8 +53,8 @@ void add_prediction(std::string& text, const model::RowPrediction& prediction, s
   add_number(text, prediction.time_us);
   add_number(text, prediction.lower_us);
   add_number(text, prediction.upper_us);
-  fmt::format_to(std::back_inserter(text), ",{},{},{}", prediction.bound, prediction.error,
-                 base::csv_cell(prediction.reason));
+  text += fmt::format(",{},{},{}", prediction.bound, prediction.error,
+                      base::csv_cell(prediction.reason));
   for (std::size_t i = 0; i < parts; ++i) {
     add_part(text, i < prediction.parts.size() ? prediction.parts[i] : model::Part{});
   }

@@ -43,7 +43,6 @@ namespace inline_prof::cli {
 namespace {
 
 // Summaries of a schedule, for people and for programs.
-
 struct ScheduledEvent {
   schedule::EventKey key{};
   std::int64_t sample_count = 0;
@@ -92,9 +91,8 @@ std::string duration_text(double seconds) {
 
 // Returns "50", or "10 to 50" if events differ.
 std::string samples_text(const std::vector<ScheduledEvent>& events) {
-  const auto [least, most] = std::minmax_element(
-      events.begin(), events.end(),
-      [](const auto& a, const auto& b) { return a.sample_count < b.sample_count; });
+  const auto [least, most] = std::ranges::minmax_element(
+      events, [](const auto& a, const auto& b) { return a.sample_count < b.sample_count; });
   if (least->sample_count == most->sample_count) return fmt::format("{}", least->sample_count);
   return fmt::format("{} to {}", least->sample_count, most->sample_count);
 }

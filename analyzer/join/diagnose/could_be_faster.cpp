@@ -52,8 +52,8 @@ class Groups {
       group.attainable_us /= count;
       if (group.saved_us() >= least_us) improvements.push_back(std::move(group));
     }
-    std::stable_sort(improvements.begin(), improvements.end(),
-                     [](const auto& a, const auto& b) { return a.saved_us() > b.saved_us(); });
+    std::ranges::stable_sort(
+        improvements, [](const auto& a, const auto& b) { return a.saved_us() > b.saved_us(); });
     return improvements;
   }
 
@@ -85,7 +85,7 @@ bool is_fusable(const Row& row) {
   // Each gradient is added to a parameter of its own.
   const bool is_of_parameters = row.layer.str().find("AccumulateGrad") != std::string::npos;
   return has_time(row) && !is_of_parameters && family != nullptr &&
-         std::find(families.begin(), families.end(), family->name) != families.end();
+         std::ranges::find(families, family->name) != families.end();
 }
 
 // Such kernels of one layer in a row on a stream, each run of them as indices into `rows`.  Longer
@@ -97,7 +97,7 @@ std::vector<std::vector<std::size_t>> runs_to_fuse(const std::vector<Row>& rows)
     streams[{rows[i].profile, rows[i].device_id, rows[i].stream_index}].push_back(i);
   std::vector<std::vector<std::size_t>> runs;
   for (auto& [stream, own] : streams) {
-    std::stable_sort(own.begin(), own.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(own, [&](std::size_t a, std::size_t b) {
       return rows[a].start_index < rows[b].start_index;
     });
     std::vector<std::size_t> run;

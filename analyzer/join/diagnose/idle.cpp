@@ -78,8 +78,8 @@ std::vector<IdleBehind> most_behind(const std::map<std::string, double>& us_behi
   most.reserve(us_behind.size());
   for (const auto& [place, us] : us_behind)
     most.push_back({place, us * factor});
-  std::stable_sort(most.begin(), most.end(),
-                   [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
+  std::ranges::stable_sort(most,
+                           [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
   if (most.size() > kMostBehind) most.resize(kMostBehind);
   return most;
 }

@@ -16,7 +16,7 @@ std::optional<Overlap> overlap_of(const std::vector<Row>& rows,
   for (const MergedRow& row : merged) {
     if (!row.parent) continue;
     Graph& graph = graphs[*row.parent];
-    graph.overlaps |= std::any_of(row.rows.begin(), row.rows.end(), [&](std::size_t device) {
+    graph.overlaps |= std::ranges::any_of(row.rows, [&](std::size_t device) {
       return rows[device].is_graph_node && rows[device].overlap_removed;
     });
     graph.is_complete &= row.corrected_us.has_value();

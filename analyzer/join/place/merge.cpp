@@ -160,8 +160,8 @@ void merge_predictions(MergedRow& merged, const std::vector<Row>& rows) {
   merged.ratio = (*merged.corrected_us - waited_us) / *merged.predicted_us;
   merged.raw_ratio = (*merged.raw_us - waited_us) / *merged.predicted_us;
   const auto says = [&](Verdict verdict) {
-    return std::count_if(merged.rows.begin(), merged.rows.end(),
-                         [&](std::size_t i) { return rows[i].verdict == verdict; }) *
+    return std::ranges::count_if(merged.rows,
+                                 [&](std::size_t i) { return rows[i].verdict == verdict; }) *
                2 >
            static_cast<std::ptrdiff_t>(merged.rows.size());
   };
@@ -235,7 +235,7 @@ MergedRows merge_devices(const std::vector<Row>& rows, const SamplesOfRuns& samp
   order.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i)
     order.emplace_back(rows[i].start_index, i);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
 
   MergedOf merged_of;
   for (const auto& [start_index, i] : order) {

@@ -89,9 +89,8 @@ Lanes::Lane& Lanes::lane_for(std::vector<Lane>& lanes, const Row& row,
   }
   if (found != nullptr) return *found;
   if (lanes.size() == kMostAtATime) {
-    return *std::min_element(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) {
-      return a.seen_end_us < b.seen_end_us;
-    });
+    return *std::ranges::min_element(
+        lanes, [](const Lane& a, const Lane& b) { return a.seen_end_us < b.seen_end_us; });
   }
   lanes.push_back({.number = count_++});
   return lanes.back();

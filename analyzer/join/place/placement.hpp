@@ -105,7 +105,6 @@ inline constexpr double kLongestStartUs = 3.0;
                                                              bool others);
 
 // When a device works, for what runs beside a row and what does not.
-
 class DeviceTime {
  public:
   // `placement` has to stay.

@@ -180,7 +180,7 @@ std::vector<double> busy_time(std::vector<Piece> pieces) {
     edges.push_back({end->second, i, false});
   }
   // Ends before starts, so that pieces that only touch never run at the same moment.
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+  std::ranges::stable_sort(edges, [](const Edge& a, const Edge& b) {
     return a.time_us != b.time_us ? a.time_us < b.time_us : a.is_start < b.is_start;
   });
 

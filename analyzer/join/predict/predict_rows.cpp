@@ -107,9 +107,8 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
 // False if no inner row is predicted, so that the row's own op has to do.
 bool predict_from_children(std::vector<Row>& rows, std::size_t i,
                            const std::vector<std::size_t>& children) {
-  const auto predicted = static_cast<std::size_t>(
-      std::count_if(children.begin(), children.end(),
-                    [&](std::size_t child) { return rows[child].predicted_us.has_value(); }));
+  const auto predicted = static_cast<std::size_t>(std::ranges::count_if(
+      children, [&](std::size_t child) { return rows[child].predicted_us.has_value(); }));
   if (predicted == 0) return false;
   Row& row = rows[i];
   row.is_sum_of_children = true;
@@ -228,7 +227,7 @@ std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInpu
     const auto& inner = children[inner_first[next]];
     inner_first.insert(inner_first.end(), inner.begin(), inner.end());
   }
-  std::reverse(inner_first.begin(), inner_first.end());
+  std::ranges::reverse(inner_first);
   for (const std::size_t i : inner_first) {
     if (!predict_from_children(rows, i, children[i]))
       predict_from_op(rows[i], inputs[i], predictor, published);
@@ -264,7 +263,7 @@ std::vector<Row> judged_rows(std::vector<Row> rows) {
 
 std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) {
   std::vector<double> sorted = p_values;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto count = static_cast<double>(sorted.size());
   double limit = -1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {

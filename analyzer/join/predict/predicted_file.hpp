@@ -63,7 +63,6 @@ class Peer {
 };
 
 // The second stage: one file's rows with their predictions.
-
 struct PredictOptions {
   std::optional<read::Machine> machine;         // empty: matched for every device
   std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU

@@ -156,7 +156,7 @@ std::optional<NestedRegions> nested_region_bias(std::span<const read::Event> eve
   for (std::size_t region = 0; region < rows.size(); ++region) {
     const auto& inner = children[region];
     if (inner.size() < 2 || !is_timed(region)) continue;
-    if (!std::all_of(inner.begin(), inner.end(), is_timed)) continue;
+    if (!std::ranges::all_of(inner, is_timed)) continue;
     double sum_us = 0.0;
     for (const std::size_t child : inner)
       sum_us += median_us(child);

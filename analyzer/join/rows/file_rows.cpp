@@ -31,8 +31,8 @@ class StreamNumbers {
     for (const read::Event& event : profile.events) {
       if (!event.stream_index) events.push_back(&event);
     }
-    std::stable_sort(events.begin(), events.end(),
-                     [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
+    std::ranges::stable_sort(
+        events, [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
     for (const read::Event* event : events) {
       auto& of_device = numbers_[event->device_id];
       of_device.try_emplace(event->stream, static_cast<std::int64_t>(of_device.size()));
@@ -93,7 +93,7 @@ std::optional<double> longest_offset_us(const read::Profile& profile,
                                         const std::optional<double>& iteration_us) {
   if (!profile.capabilities.times_whole_iterations || profile.iter_time_ms.empty())
     return iteration_us;
-  return *std::max_element(profile.iter_time_ms.begin(), profile.iter_time_ms.end()) * 1e3;
+  return *std::ranges::max_element(profile.iter_time_ms) * 1e3;
 }
 
 // Files do not number the times of their iterations: they are those of the iterations with samples

@@ -11,7 +11,7 @@ void find_nesting(std::vector<Row>& rows) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Enclosing rows come before what they enclose: they start earlier or, starting together, end
   // later.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
       return std::make_tuple(rows[i].profile, rows[i].device_id, rows[i].stream_index,
                              rows[i].start_index, -rows[i].end_index);

@@ -109,7 +109,7 @@ std::pair<double, double> unbiased_us(const read::Event& event, const EventBias&
   for (std::size_t i = 0; i < event.measured_ms.size(); ++i)
     times_us.push_back(event.measured_ms[i] * 1e3 - bias.of_sample_us(event, i));
   const double mean_us = mean(times_us);
-  std::sort(times_us.begin(), times_us.end());
+  std::ranges::sort(times_us);
   return {mean_us, median_of_sorted(times_us)};
 }
 
@@ -129,7 +129,7 @@ void set_measured(Row& row, const read::Event& event, const EventBias& bias) {
   for (const double time_ms : event.measured_ms)
     raw_us.push_back(time_ms * 1e3);
   const double raw_mean_us = mean(raw_us);
-  std::sort(raw_us.begin(), raw_us.end());
+  std::ranges::sort(raw_us);
   row.raw_us = median_of_sorted(raw_us);
   row.raw_spread_us = median_spread_of_sorted(raw_us);
   row.raw_ci95_us = median_interval95_of_sorted(raw_us);

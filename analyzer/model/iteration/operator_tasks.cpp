@@ -92,9 +92,9 @@ class Builder {
 }  // namespace
 
 TaskGraph operator_tasks(const read::IterationGraph& graph) {
-  const auto mark = std::find_if(
-      graph.operators.begin(), graph.operators.end(),
-      [](const IterationOperator& op) { return op.name.find("## ") != std::string::npos; });
+  const auto mark = std::ranges::find_if(graph.operators, [](const IterationOperator& op) {
+    return op.name.find("## ") != std::string::npos;
+  });
   Builder builder(graph.costs);
   for (auto op = mark == graph.operators.end() ? graph.operators.begin() : mark;
        op != graph.operators.end(); ++op) {

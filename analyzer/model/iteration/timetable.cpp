@@ -73,8 +73,7 @@ void LongestPath::order_units() {
     }
   }
   if (ready.size() < units.size()) {
-    const auto circle = std::find_if(waits_left.begin(), waits_left.end(),
-                                     [](std::size_t left) { return left > 0; });
+    const auto circle = std::ranges::find_if(waits_left, [](std::size_t left) { return left > 0; });
     const std::size_t task = units[static_cast<std::size_t>(circle - waits_left.begin())].front();
     throw std::invalid_argument(
         fmt::format("task {} ({}) waits for itself, or for tasks that do: a circle has no start",
@@ -154,13 +153,13 @@ Timetable LongestPath::timetable_for(std::span<const OtherTime> others) const {
   }
 
   if (times_us.empty()) return table;
-  std::optional<std::size_t> task = static_cast<std::size_t>(
-      std::max_element(table.end_us.begin(), table.end_us.end()) - table.end_us.begin());
+  std::optional<std::size_t> task =
+      static_cast<std::size_t>(std::ranges::max_element(table.end_us) - table.end_us.begin());
   while (task) {
     table.longest_path.push_back(*task);
     task = awaited_by(graph_, units_[unit_of[*task]], table.start_us[*task], table.end_us);
   }
-  std::reverse(table.longest_path.begin(), table.longest_path.end());
+  std::ranges::reverse(table.longest_path);
   return table;
 }
 

@@ -278,8 +278,8 @@ Profile check_document(FoundProfile found, const std::string& label) {
     }
   }
   // An object's members have no order, and the two parsers give them in different ones.
-  std::sort(profile.libraries.begin(), profile.libraries.end());
-  std::sort(profile.dropped.begin(), profile.dropped.end());
+  std::ranges::sort(profile.libraries);
+  std::ranges::sort(profile.dropped);
   for (std::size_t i = 0; i < profile.events.size(); ++i) {
     check_event(profile.events[i], found.facts[i], i, generation, complaints);
     check_times(profile.events[i], i, generation, profile, complaints);

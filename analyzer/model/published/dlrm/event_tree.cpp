@@ -35,12 +35,11 @@ Events chosen_events(const read::Trace& trace, std::size_t iterations) {
   for (const TraceEvent& event : trace.events) {
     if (!is_misplaced(event)) events.push_back(&event);
   }
-  std::stable_sort(events.begin(), events.end(), [](const auto* left, const auto* right) {
+  std::ranges::stable_sort(events, [](const auto* left, const auto* right) {
     if (left->start_us != right->start_us) return left->start_us < right->start_us;
     return left->duration_us > right->duration_us;
   });
-  if (std::none_of(events.begin(), events.end(), [](const auto* each) { return is_mark(*each); }))
-    iterations = 0;
+  if (std::ranges::none_of(events, [](const auto* each) { return is_mark(*each); })) iterations = 0;
   Events kept;
   bool is_loading = false;
   std::size_t marks = 0;
@@ -157,7 +156,7 @@ StreamTimes stream_times(const EventTree& tree) {
     times.busy_us[kernel->stream.value_or(0)] += kernel->duration_us;
     intervals.emplace_back(kernel->start_us, kernel->end_us());
   }
-  std::sort(intervals.begin(), intervals.end());
+  std::ranges::sort(intervals);
   double busy_until = -std::numeric_limits<double>::infinity();
   for (const auto& [start, end] : intervals) {
     times.total_us += std::max(0.0, end - std::max(start, busy_until));

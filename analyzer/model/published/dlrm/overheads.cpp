@@ -26,7 +26,7 @@ bool is_overlooked(const TraceEvent& event) {
   static constexpr std::array<std::string_view, 5> names{
       "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "cudaPeakAtLastError",
       "cudaStreamGetCaptureInfo", "cudaEventQuery", "cudaEventRecord"};
-  return std::find(names.begin(), names.end(), event.name) != names.end();
+  return std::ranges::find(names, event.name) != names.end();
 }
 
 bool is_launch(const TraceEvent& event) {

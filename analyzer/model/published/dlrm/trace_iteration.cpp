@@ -121,12 +121,13 @@ std::string without_underscores(std::string text) {
 bool contains_collective(const EventTree& tree, NodeId node) {
   const std::string name = without_underscores(tree.event(node).name);
   if (tree.event(node).kind == read::TraceKind::kOperator &&
-      std::any_of(kCollectives.begin(), kCollectives.end(),
-                  [&](std::string_view word) { return name.find(word) != std::string::npos; })) {
+      std::ranges::any_of(kCollectives, [&](std::string_view word) {
+        return name.find(word) != std::string::npos;
+      })) {
     return true;
   }
-  return std::any_of(tree.nodes[node].children.begin(), tree.nodes[node].children.end(),
-                     [&](NodeId child) { return contains_collective(tree, child); });
+  return std::ranges::any_of(tree.nodes[node].children,
+                             [&](NodeId child) { return contains_collective(tree, child); });
 }
 
 std::vector<double> measured_kernels(const EventTree& tree, NodeId op) {
@@ -183,9 +184,9 @@ WalkResult mean_of(const std::vector<WalkResult>& walks) {
 }  // namespace
 
 WalkResult walk(const read::IterationGraph& graph) {
-  const auto mark = std::find_if(
-      graph.operators.begin(), graph.operators.end(),
-      [](const IterationOperator& op) { return op.name.find("## ") != std::string::npos; });
+  const auto mark = std::ranges::find_if(graph.operators, [](const IterationOperator& op) {
+    return op.name.find("## ") != std::string::npos;
+  });
   Walker walker(graph.costs);
   try {
     for (auto op = mark == graph.operators.end() ? graph.operators.begin() : mark;

@@ -179,8 +179,8 @@ Parameters from_parameter_file(const read::Parameters& file) {
 }  // namespace
 
 std::size_t find_variant(std::string_view name) {
-  const auto* const it = std::find_if(kVariants.begin(), kVariants.end(),
-                                      [&](const Variant& variant) { return variant.name == name; });
+  const auto* const it =
+      std::ranges::find_if(kVariants, [&](const Variant& variant) { return variant.name == name; });
   return static_cast<std::size_t>(it - kVariants.begin());
 }
 
@@ -312,9 +312,8 @@ std::span<const std::string_view> tree_features(std::string_view tree) {
 }
 
 const OperatorEntry* find_operator(std::string_view name) {
-  const auto* const it =
-      std::find_if(kOperators.begin(), kOperators.end(),
-                   [&](const OperatorEntry& entry) { return entry.name == name; });
+  const auto* const it = std::ranges::find_if(
+      kOperators, [&](const OperatorEntry& entry) { return entry.name == name; });
   return it == kOperators.end() ? nullptr : it;
 }
 

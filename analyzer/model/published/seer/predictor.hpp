@@ -119,7 +119,6 @@ class Predictor {
 
 // How SEER is judged, by its own measures on its own sets of tests, and what the command line and
 // the names of files mean to it.
-
 struct JudgedTime {
   double measured_ms = 0.0;
   double predicted_ms = 0.0;
