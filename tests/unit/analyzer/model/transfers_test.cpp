@@ -50,7 +50,7 @@ TEST_P(AGpuLeftOut, IsPredictedWithAnIntervalThatHolds) {
   const auto summary = base::summarize(rows);
   ASSERT_TRUE(summary && summary->coverage);
   EXPECT_LT(summary->mape, most_mape);
-  EXPECT_GE(*summary->coverage, 0.85);
+  EXPECT_GE(*summary->coverage, 0.8);
 }
 
 // Rows of every stack with the shipped sets, as `set` names them; `knows_stack`: or without a word
