@@ -279,9 +279,19 @@ bool settle_completeness(Session& session, End end) {
     if (!note.empty()) session.warn(note);
   }
   if (has_all && end == End::kBySignal) session.warn("the program was ended by a signal");
+  const bool is_sure = [&] {
+    const std::lock_guard lock(session.run.mutex);
+    return session.run.iteration_source != "auto" || session.run.iteration_confidence >= 0.5;
+  }();
+  if (has_all && !is_sure) {
+    session.warn(
+        "the iterations were found with a confidence below 0.5: mark them with PROFILE_ITERATION, "
+        "or set INLINE_PROF_ITERATION");
+  }
   const bool some_phase_is_measured =
       session.phases.planned_count() < 2 || session.samples_taken() > 0;
-  return has_all && some_phase_is_measured && end != End::kBySignal && *sys::off_reason() == '\0';
+  return has_all && is_sure && some_phase_is_measured && end != End::kBySignal &&
+         *sys::off_reason() == '\0';
 }
 
 }  // namespace inline_prof::session

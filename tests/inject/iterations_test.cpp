@@ -236,6 +236,25 @@ TEST(Iterations, EndWithTheOptimizersStepBehindAnyNumberOfMicroSteps) {
   EXPECT_GT(run.profile["phases"][0]["iterations"], 300);
 }
 
+// Two launches behind every eighth time may be the update that eight micro-steps are for.
+TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
+  std::string recording;
+  std::string micro_steps;
+  for (int kernel = 0; kernel < 102; ++kernel)
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+  for (int kernel = 0; kernel < 800; ++kernel)
+    micro_steps.append(kernel % 100 == 0 ? "h k" : "k").append(std::to_string(kernel % 100)) += ' ';
+  recording += "calls\n" + micro_steps + "k100 k101 s <811:" + std::to_string(811 * 100) + "\n";
+  const ProfiledRun run("host_recording",
+                        {.arguments = {"recording.txt"},
+                         .environment = {"INLINE_PROF_REPEAT=2", "INLINE_PROF_OVERHEAD=0"},
+                         .files = {{"recording.txt", recording}}});
+  EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 100) << run.output;
+  EXPECT_LT(run.profile["profiler"]["iteration_confidence"], 0.5);
+  EXPECT_EQ(run.profile["complete"], false);
+  EXPECT_THAT(run.output, testing::HasSubstr("confidence below 0.5"));
+}
+
 // A loop of the set-up that repeats like iterations, then iterations without a wait.  That these
 // are others is looked at once a second, so the run lasts three.
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
