@@ -2,6 +2,9 @@
 
 #include "read/input_error.hpp"
 
+#include <gtest/gtest.h>
+
+#include <initializer_list>
 #include <string>
 
 namespace inline_prof::test {
@@ -14,6 +17,20 @@ std::string complaint(Use&& use) {
     return "";
   } catch (const read::InputError& error) {
     return error.what();
+  }
+}
+
+// An input, and what is said of it.
+struct BadText {
+  std::string text;
+  std::string complaint;
+};
+
+template <typename Read>
+void expect_complaints(const Read& read, std::initializer_list<BadText> rows) {
+  for (const BadText& row : rows) {
+    SCOPED_TRACE(row.text);
+    EXPECT_EQ(complaint([&] { return read(row.text); }), row.complaint);
   }
 }
 

@@ -29,31 +29,24 @@ TEST(ReadLayers, PutsVariablesInTheirPlaces) {
   EXPECT_EQ(layers.rules[0].op->source, "layers file");
 }
 
-struct BadLayers {
-  const char* text;
-  const char* complaint;
-};
-
 TEST(ReadLayersRefuses, AndSaysWhere) {
-  const BadLayers rows[] = {
-      {R"({"let":{}})", R"(l.json: /: missing "rules")"},
-      {R"({"rule":[]})", R"(l.json: /rule: unknown, expected "let" or "rules")"},
-      {R"({"rules":[{"match":"*","Layer":"x"}]})",
-       R"(l.json: /rules/0/Layer: unknown, expected "match", "layer", "op" or "comment")"},
-      {R"({"rules":[{"layer":"x"}]})", R"(l.json: /rules/0: missing "match")"},
-      {R"({"rules":[{"match":"*"}]})",
-       R"(l.json: /rules/0: expected "layer" or "op" beside "match")"},
-      {R"({"rules":[{"match":"*","op":{"kind":"gemm","m":"B"}}]})",
-       R"(l.json: /rules/0/op/m: expected an integer >= 0 or a name from "let", found "B")"},
-      {R"({"let":{"B":-1},"rules":[]})", "l.json: /let/B: expected an integer >= 0, found -1"},
-      {R"({"rules":[{"match":"*","op":{"kind":"gem"}}]})",
-       "l.json: /rules/0/op/kind: \"gem\" is no kind of operation; known are gemm, "
-       "grouped_gemm, conv, embedding, attention, norm, softmax, collective, memory, "
-       "copy, cast, operator, region"}};
-  for (const BadLayers& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(test::complaint([&] { return read_layers(row.text, "l.json"); }), row.complaint);
-  }
+  const auto read = [](const std::string& text) { return read_layers(text, "l.json"); };
+  test::expect_complaints(
+      read,
+      {{R"({"let":{}})", R"(l.json: /: missing "rules")"},
+       {R"({"rule":[]})", R"(l.json: /rule: unknown, expected "let" or "rules")"},
+       {R"({"rules":[{"match":"*","Layer":"x"}]})",
+        R"(l.json: /rules/0/Layer: unknown, expected "match", "layer", "op" or "comment")"},
+       {R"({"rules":[{"layer":"x"}]})", R"(l.json: /rules/0: missing "match")"},
+       {R"({"rules":[{"match":"*"}]})",
+        R"(l.json: /rules/0: expected "layer" or "op" beside "match")"},
+       {R"({"rules":[{"match":"*","op":{"kind":"gemm","m":"B"}}]})",
+        R"(l.json: /rules/0/op/m: expected an integer >= 0 or a name from "let", found "B")"},
+       {R"({"let":{"B":-1},"rules":[]})", "l.json: /let/B: expected an integer >= 0, found -1"},
+       {R"({"rules":[{"match":"*","op":{"kind":"gem"}}]})",
+        "l.json: /rules/0/op/kind: \"gem\" is no kind of operation; known are gemm, "
+        "grouped_gemm, conv, embedding, attention, norm, softmax, collective, memory, "
+        "copy, cast, operator, region"}});
 }
 
 TEST(ApplyLayers, TheFirstRuleThatFitsWins) {

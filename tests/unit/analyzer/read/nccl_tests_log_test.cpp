@@ -9,8 +9,6 @@
 namespace inline_prof::read {
 namespace {
 
-using test::complaint;
-
 const std::string kHead =
     "# nccl-tests version 2.17.8 nccl-headers=22902 nccl-library=22902\n"
     "# Collective test starting: all_reduce_perf\n"
@@ -92,27 +90,21 @@ TEST(NcclTestsLog, ReadsJson) {
   EXPECT_FALSE(tests[0].rows[0].in_place->wrong);
 }
 
-struct BadLog {
-  std::string text;
-  const char* complaint;
-};
-
 TEST(NcclTestsLogRefuses, AndSaysWhere) {
-  const BadLog rows[] = {
-      {"hello\n",
-       "n.log: no line \"# Collective test starting\" or \"# nThread\": not a log of "
-       "nccl-tests"},
-      {"# nThread 1\n" + kRow, "n.log: line 2: a row before the line that names the columns"},
-      {kHead + "33554432 4194304 double sum -1 171.88 195.22 292.83\n",
-       "n.log: line 12: expected 13 words in a row, found 8"},
-      {kHead + "33554432 4194304 double sum -1 fast 195 292 0 173 193 290 0\n",
-       "n.log: line 12, column time: expected a number >= 0, found \"fast\""},
-      {"# nThread 1\n# size count time\n", "n.log: line 2: expected columns time, algbw and busbw"},
-      {"{\"results\": [{\"size\": 8}]}", "n.log: /results/0: missing \"type\""}};
-  for (const BadLog& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint([&] { return parse_nccl_tests(row.text, "n.log"); }), row.complaint);
-  }
+  const auto read = [](const std::string& text) { return parse_nccl_tests(text, "n.log"); };
+  test::expect_complaints(
+      read,
+      {{"hello\n",
+        "n.log: no line \"# Collective test starting\" or \"# nThread\": not a log of "
+        "nccl-tests"},
+       {"# nThread 1\n" + kRow, "n.log: line 2: a row before the line that names the columns"},
+       {kHead + "33554432 4194304 double sum -1 171.88 195.22 292.83\n",
+        "n.log: line 12: expected 13 words in a row, found 8"},
+       {kHead + "33554432 4194304 double sum -1 fast 195 292 0 173 193 290 0\n",
+        "n.log: line 12, column time: expected a number >= 0, found \"fast\""},
+       {"# nThread 1\n# size count time\n",
+        "n.log: line 2: expected columns time, algbw and busbw"},
+       {"{\"results\": [{\"size\": 8}]}", "n.log: /results/0: missing \"type\""}});
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 namespace inline_prof::read {
 namespace {
 
-using test::complaint;
 using test::golden_path;
 
 struct Layout {
@@ -95,25 +94,18 @@ TEST(ParamLog, ReadsQuantisedRuns) {
 
 constexpr const char* kHeader = "COMMS-RES size (B) nElements Latency(us):p50 AlgBW(GB/s)\n";
 
-struct BadParamLog {
-  std::string text;
-  const char* complaint;
-};
-
 TEST(ParamLogRefuses, AndSaysWhere) {
-  const BadParamLog rows[] = {
-      {"hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
-      {"COMMS-RES 4 1 86.7 0.1\n", "p.txt: line 1: a row before the line that names the columns"},
-      {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
-       "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
-      {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
-       "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
-      {"COMMS-RES size (B) nElements\n",
-       "p.txt: line 1: expected columns for a size and a median time (p50)"}};
-  for (const BadParamLog& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint([&] { return parse_param_log(row.text, "p.txt"); }), row.complaint);
-  }
+  const auto read = [](const std::string& text) { return parse_param_log(text, "p.txt"); };
+  test::expect_complaints(
+      read,
+      {{"hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
+       {"COMMS-RES 4 1 86.7 0.1\n", "p.txt: line 1: a row before the line that names the columns"},
+       {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
+        "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
+       {std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
+        "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
+       {"COMMS-RES size (B) nElements\n",
+        "p.txt: line 1: expected columns for a size and a median time (p50)"}});
 }
 
 }  // namespace

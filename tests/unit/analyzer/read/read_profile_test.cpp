@@ -15,10 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 
-std::string complaint_about(const std::string& text) {
-  return test::complaint([&] { return read_profile(text, "p.json"); });
-}
-
 // A whole third-generation file around the members of one event.
 std::string with_event(const std::string& members) {
   return R"({"schema":"inline_prof/1","iter_time_ms":[1],"events":[{"event_name":"a","device_id":0,)"
@@ -169,16 +165,9 @@ TEST(ReadProfile, AnEventWithoutSamplesIsAnEvent) {
                   .measured_ms.empty());
 }
 
-struct BadInput {
-  std::string text;
-  const char* complaint;
-};
-
-void expect_complaints(std::initializer_list<BadInput> rows) {
-  for (const BadInput& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint_about(row.text), row.complaint);
-  }
+void expect_complaints(std::initializer_list<test::BadText> rows) {
+  test::expect_complaints([](const std::string& text) { return read_profile(text, "p.json"); },
+                          rows);
 }
 
 TEST(ReadProfileRefuses, Documents) {

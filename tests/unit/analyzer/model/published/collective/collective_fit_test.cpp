@@ -59,32 +59,25 @@ TEST(MeasuredCurves, AreMadeOfCollectiveRanksAndType) {
   EXPECT_DOUBLE_EQ(curves[0].rows[1].bus_gb_per_s, 2048 / 20.0 * 1.75 / 1000 + kBandwidthOffset);
 }
 
-struct BadTable {
-  const char* text;
-  const char* complaint;
-};
-
 TEST(MeasuredCurvesRefuse, AndSayWhere) {
-  const BadTable rows[] = {
-      {"op,num_gpus,time_us\nall_reduce,8,1\n",
-       "t.csv: line 1: missing column size_bytes or bytes"},
-      {"op,num_gpus,bytes\nall_reduce,8,1\n",
-       "t.csv: line 1: missing column latency_us or time_us"},
-      {"op,num_gpus,bytes,time_us\nall_reduce,8,2,1\nall_reduce,8,1,1\n",
-       "t.csv: line 3, column bytes: expected sizes of curve all_reduce_8 in ascending "
-       "order, found 1 after 2"},
-      {"op,num_gpus,bytes,time_us\nall_reduce,8,2,0\n",
-       "t.csv: line 2, column time_us: expected a number > 0, found 0"},
-      {"op,num_gpus,bytes,time_us\nbroadcast,8,2,1\n",
-       "t.csv: line 2, column op: no bus factor for broadcast"},
-      {"curve,op,num_gpus,bytes,time_us\na,all_reduce,8,2,1\na,all_reduce,4,4,1\n",
-       "t.csv: line 3: curve a was all_reduce on 8 GPUs before, here it is all_reduce on "
-       "4"}};
-  for (const BadTable& row : rows) {
-    SCOPED_TRACE(row.text);
-    const read::Table table(row.text, "t.csv");
-    EXPECT_EQ(complaint([&] { return measured_curves(table); }), row.complaint);
-  }
+  const auto read = [](const std::string& text) {
+    return measured_curves(read::Table(text, "t.csv"));
+  };
+  test::expect_complaints(
+      read, {{"op,num_gpus,time_us\nall_reduce,8,1\n",
+              "t.csv: line 1: missing column size_bytes or bytes"},
+             {"op,num_gpus,bytes\nall_reduce,8,1\n",
+              "t.csv: line 1: missing column latency_us or time_us"},
+             {"op,num_gpus,bytes,time_us\nall_reduce,8,2,1\nall_reduce,8,1,1\n",
+              "t.csv: line 3, column bytes: expected sizes of curve all_reduce_8 in ascending "
+              "order, found 1 after 2"},
+             {"op,num_gpus,bytes,time_us\nall_reduce,8,2,0\n",
+              "t.csv: line 2, column time_us: expected a number > 0, found 0"},
+             {"op,num_gpus,bytes,time_us\nbroadcast,8,2,1\n",
+              "t.csv: line 2, column op: no bus factor for broadcast"},
+             {"curve,op,num_gpus,bytes,time_us\na,all_reduce,8,2,1\na,all_reduce,4,4,1\n",
+              "t.csv: line 3: curve a was all_reduce on 8 GPUs before, here it is all_reduce on "
+              "4"}});
 }
 
 TEST(FitCollectiveCurves, SaysWhichCurveIsTooShort) {

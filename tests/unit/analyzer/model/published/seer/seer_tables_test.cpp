@@ -42,34 +42,27 @@ TEST(SeerSample, IsOfTheTypeOfTheBusyUnit) {
   EXPECT_EQ(sample.type(), 2);
 }
 
-struct BadTable {
-  std::string text;
-  std::string complaint;
-};
-
 std::string with(const std::string& from, const std::string& to) {
   std::string text = kSample;
   return text.replace(text.find(from), from.size(), to);
 }
 
 TEST(ReadSeerSamplesRefuses, AndSaysWhere) {
-  const BadTable rows[] = {
-      {with("9.5", ""), "t.csv: line 2, column time_ms: expected a number, found an empty cell"},
-      {with("9.5", "-1"), "t.csv: line 2, column time_ms: expected more than 0, found -1"},
-      {with("9.5", "nan"), "t.csv: line 2, column time_ms: expected a number, found \"nan\""},
-      {with("128,3,", "128,3.5,"), "t.csv: line 2, column C: expected an integer, found 3.5"},
-      {with("128,3,", "0,3,"), "t.csv: line 2, column N: expected 1 to 1e+09, found 0"},
-      {with("224,3,1,1", "222,3,1,1"),
-       "t.csv: line 2, column Wo: expected 224 from the input, filter, stride and "
-       "padding, found 222"},
-      {with("1,1,0,9.5", "1,1,8,9.5"), "t.csv: line 2, column algo: expected 0 to 7, found 8"},
-      {with("9,3\n", "90,3\n"), "t.csv: line 2, column spu: expected 0 to 10, found 90"}};
-  for (const BadTable& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(
-        test::complaint([&] { return read_seer_samples(Table(kSampleHead + row.text, "t.csv")); }),
-        row.complaint);
-  }
+  const auto read = [](const std::string& text) {
+    return read_seer_samples(Table(kSampleHead + text, "t.csv"));
+  };
+  test::expect_complaints(
+      read,
+      {{with("9.5", ""), "t.csv: line 2, column time_ms: expected a number, found an empty cell"},
+       {with("9.5", "-1"), "t.csv: line 2, column time_ms: expected more than 0, found -1"},
+       {with("9.5", "nan"), "t.csv: line 2, column time_ms: expected a number, found \"nan\""},
+       {with("128,3,", "128,3.5,"), "t.csv: line 2, column C: expected an integer, found 3.5"},
+       {with("128,3,", "0,3,"), "t.csv: line 2, column N: expected 1 to 1e+09, found 0"},
+       {with("224,3,1,1", "222,3,1,1"),
+        "t.csv: line 2, column Wo: expected 224 from the input, filter, stride and "
+        "padding, found 222"},
+       {with("1,1,0,9.5", "1,1,8,9.5"), "t.csv: line 2, column algo: expected 0 to 7, found 8"},
+       {with("9,3\n", "90,3\n"), "t.csv: line 2, column spu: expected 0 to 10, found 90"}});
 }
 
 TEST(ReadSeerSamples, RefusesATableOfAnotherKind) {
@@ -93,27 +86,19 @@ TEST(ReadSeerLayerList, ReadsACountAndEightNumbersALine) {
   EXPECT_EQ(layers[1], (SeerLayer{64, 16, 10, 32, 8, 3, 1, 0}));
 }
 
-struct BadList {
-  const char* text;
-  const char* complaint;
-};
-
 TEST(ReadSeerLayerListRefuses, AndSaysWhere) {
-  const BadList rows[] = {
-      {"", "t.txt: line 1: expected the number of layers"},
-      {"128 3 224 64 224 3 1 1\n", "t.txt: line 1: expected the number of layers"},
-      {"3\n128 3 224 64 224 3 1 1\n", "t.txt: line 1: says 3 layers, the file has 1"},
-      {"1\n128 3 224 64 224 3 1\n", "t.txt: line 2: expected 8 integers, found 7"},
-      {"1\n128 3 x 64 224 3 1 1\n", "t.txt: line 2: number 3: expected an integer, found \"x\""},
-      {"1\n128 3 224 64 220 3 1 1\n",
-       "t.txt: line 2: number 5: expected 224 from the input, filter, stride and "
-       "padding, found 220"},
-      {"1\n128 3 224 64 224 3 0 1\n", "t.txt: line 2: number 7: expected 1 to 1e+09, found 0"}};
-  for (const BadList& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(test::complaint([&] { return read_seer_layer_list(row.text, "t.txt"); }),
-              row.complaint);
-  }
+  const auto read = [](const std::string& text) { return read_seer_layer_list(text, "t.txt"); };
+  test::expect_complaints(
+      read,
+      {{"", "t.txt: line 1: expected the number of layers"},
+       {"128 3 224 64 224 3 1 1\n", "t.txt: line 1: expected the number of layers"},
+       {"3\n128 3 224 64 224 3 1 1\n", "t.txt: line 1: says 3 layers, the file has 1"},
+       {"1\n128 3 224 64 224 3 1\n", "t.txt: line 2: expected 8 integers, found 7"},
+       {"1\n128 3 x 64 224 3 1 1\n", "t.txt: line 2: number 3: expected an integer, found \"x\""},
+       {"1\n128 3 224 64 220 3 1 1\n",
+        "t.txt: line 2: number 5: expected 224 from the input, filter, stride and "
+        "padding, found 220"},
+       {"1\n128 3 224 64 224 3 0 1\n", "t.txt: line 2: number 7: expected 1 to 1e+09, found 0"}});
 }
 
 // A pair of files as read_seer_parameters() takes them.
