@@ -118,6 +118,22 @@ class FitAndEvaluate(unittest.TestCase):
             self.assertAlmostEqual(float(answer["rmspe_percent"]), float(row["rmspe_percent"]), 10)
             if row["rmse_ms"] != "nan":
                 self.assertAlmostEqual(float(answer["rmse_ms"]), float(row["rmse_ms"]), 9)
+        with open(GOLDEN / "seer_eval_by_type.csv", newline="") as file:
+            by_type = [row for row in csv.DictReader(file)
+                       if row["type_predicted"] in ("compute", "dram", "resource")]
+        self.assertEqual(len(by_type), 48)
+        for row in by_type:
+            answer = found["set1_" + row["type_predicted"], row["name"]]
+            for error in ("rmspe_percent", "rmse_ms"):
+                self.assertLess(abs(float(answer[error]) - float(row[error + "_4dp"])), 0.51e-4, row)
+
+    def test_counts_the_types_of_three_networks(self):
+        for name, counts in (("network_1", (9, 0, 3)), ("network_2", (8, 2, 0)), ("network_3", (17, 0, 3))):
+            run = prof_model("evaluate", "--model", "seer", "--params", COEFFICIENTS,
+                             "--format", "csv", DATA / f"{name}.csv")
+            found = {row["scope"]: int(row["n"]) for row in rows(run.stdout)}
+            types = tuple(found["network_" + kind] for kind in ("compute", "dram", "resource"))
+            self.assertEqual(types, counts, name)
 
     def test_says_which_of_several_tables_is_none_of_its_tests(self):
         run = prof_model("evaluate", "--model", "seer", "--params", COEFFICIENTS,

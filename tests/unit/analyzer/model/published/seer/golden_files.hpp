@@ -42,9 +42,8 @@ inline std::optional<double> golden_number(const read::Table& table, std::size_t
 }
 
 // The layer of a row, from the column of the batch on.
-inline read::SeerLayer golden_layer(const read::Table& table, std::size_t row,
-                                    const std::string& batch = "batch") {
-  const std::size_t first = table.require(batch);
+inline read::SeerLayer golden_layer(const read::Table& table, std::size_t row) {
+  const std::size_t first = table.require("batch");
   std::int64_t value[8] = {};
   for (std::size_t i = 0; i < 8; ++i) {
     const std::string text = table.cell(row, first + i);
@@ -53,17 +52,13 @@ inline read::SeerLayer golden_layer(const read::Table& table, std::size_t row,
   return {value[0], value[1], value[2], value[3], value[4], value[5], value[6], value[7]};
 }
 
-// All tables of the golden half, train or test.
-inline fit::SeerTables golden_training(const std::string& part = "train") {
+// All tables of the golden half that is for training.
+inline fit::SeerTables golden_training() {
   fit::SeerTables tables;
-  std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(kGolden / "seer_data")) {
     const std::string name = entry.path().filename().string();
-    const bool is_operator = name.starts_with("Other-ops-");
-    if (is_operator || name.ends_with("." + part + ".csv")) files.push_back(entry.path());
-  }
-  for (const auto& file : files) {
-    fit::add_seer_table(tables, read::read_table(file), model_of_file(file));
+    if (name.starts_with("Other-ops-") || name.ends_with(".train.csv"))
+      fit::add_seer_table(tables, read::read_table(entry.path()), model_of_file(entry.path()));
   }
   return tables;
 }

@@ -63,34 +63,5 @@ TEST_P(GoldenAlgorithm, GivesThePublishedTimes) {
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenAlgorithm, testing::Values(0, 1, 2, 4, 5, 6, 7));
 
-TEST(GoldenOperators, GiveThePublishedTimes) {
-  const read::Table table = golden_table("seer_other_ops.csv");
-  ASSERT_GT(table.row_count(), 100U);
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    SCOPED_TRACE("line " + std::to_string(table.line(row)));
-    const OperatorEntry* entry = find_operator(table.cell(row, table.require("op")));
-    ASSERT_NE(entry, nullptr);
-    // Gradients: the column of the first coefficient holds the forward time.
-    const auto forward_ms = golden_number(table, row, "c1");
-    const double time =
-        predict_operator(golden_parameters(), *entry, golden_layer(table, row), forward_ms);
-    EXPECT_LE(relative_difference(time, *golden_number(table, row, "t_pred")), kTolerance);
-  }
-}
-
-TEST(GoldenPicks, GiveTheTimesOfAllAlgorithms) {
-  const read::Table table = golden_table("seer_pick_predicted.csv");
-  ASSERT_EQ(table.row_count(), 120U);
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    const Pick pick = published_predictor().pick(golden_layer(table, row, "batch_size"));
-    for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
-      const double expected = *golden_number(table, row, "t" + std::to_string(i));
-      // The file has 15 digits.
-      EXPECT_LE(relative_difference(*pick.algorithms[i].time_ms, expected), 1e-14 + kTolerance)
-          << "line " << table.line(row) << ", algorithm " << i;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace inline_prof::model::seer
