@@ -101,37 +101,9 @@ class OddInput(InAFolder):
         # A number that is none would be null to us and a crash to the next program.
         return json.loads(done.stdout, parse_constant=self.fail)
 
-    def test_generations_in_one_folder_are_told_apart(self):
-        self.write("new.prof.json", profile([event()]))
-        self.write("old.prof.json", {"iter_time_ms": [4.0], "events": [event()]})
-        warnings = self.report(self.path)["warnings"]
-        self.assertTrue(any(
-            w.startswith("files of different formats are not of one run: 1 of prof.json generation 2 (")
-            for w in warnings), warnings)
-
-    def test_two_files_of_one_rank_and_a_missing_one_are_named(self):
-        for name, rank in [("a", 0), ("b", 2), ("c", 2)]:
-            self.write(name + ".prof.json", profile([event()], rank=rank, world_size=4))
-        out = " ".join(run(self.path, "--width", 1000).stdout.split())
-        self.assertIn("2 files say that they are rank 2: %s/b.prof.json, %s/c.prof.json"
-                      % (self.path, self.path), out)
-        self.assertIn("no file of rank 1, 3: 2 of 4 ranks are missing", out)
-
     def test_a_checkpoint_is_called_one(self):
         file = self.write("p.json", profile([event()], complete=False))
         self.assertIn("NOT COMPLETE", run(file).stdout)
-
-    def test_no_events_make_an_empty_report(self):
-        file = self.write("p.json", profile([]))
-        report = self.report(file)
-        self.assertEqual((report["rows"], report["shares"]), ([], None))
-        self.assertEqual(report["shares_reason"], "no events")
-        self.assertIn("no events", run(file).stdout)
-
-    def test_one_sample_has_no_interval_and_no_outlier(self):
-        row = self.report(self.write("p.json", profile([event()])))["rows"][0]
-        self.assertEqual((row["raw_us"], row["raw_ci95_us"], row["raw_mad_us"], row["outliers"]),
-                         (1000, None, None, None))
 
     def test_times_of_zero_are_no_predictions_error(self):
         op = {"kind": "memory", "read_bytes": 10}
@@ -171,13 +143,6 @@ class OddInput(InAFolder):
         file = self.path / "p.json"
         file.write_bytes(text.replace(b"label", b"lab\xffl"))
         self.assertIn("p.json: byte %d: not valid JSON" % (place + 4), run(file).stderr)
-
-    def test_a_rule_that_fits_nothing_is_named(self):
-        layers = self.write("l.json", {"rules": [{"match": "*", "layer": "All"},
-                                                 {"match": "no.such*", "layer": "None"}]})
-        warnings = self.report(SMALL, "--layers", layers)["warnings"]
-        self.assertTrue(any(w.endswith('rule 1 of %s ("no.such*") fits no event' % layers)
-                            for w in warnings), warnings)
 
     def test_wrong_machine_and_layers_files_are_named_with_the_place(self):
         machine = json.loads((DATA.parent.parent / "analyzer/model/machines/l40s.json").read_text())
@@ -352,20 +317,6 @@ class Output(InAFolder):
         self.assertEqual(run(SMALL, "--format", "json", "-o", self.out).returncode, 0)
         self.assertEqual(json.loads(self.out.read_text())["schema"], "inline_prof_report/1")
         self.assertEqual(os.listdir(self.path), ["report.json"])
-
-    def test_never_replaces_a_file_unasked(self):
-        self.out.write_text("mine")
-        done = run(SMALL, "-o", self.out)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("--force", done.stderr)
-        self.assertEqual(self.out.read_text(), "mine")
-        self.assertEqual(run(SMALL, "-o", self.out, "--force").returncode, 0)
-        self.assertIn("54.0 %", self.out.read_text())
-
-    def test_a_folder_that_is_not_there_is_named_as_it_was_given(self):
-        done = run(SMALL, "-o", self.out.parent / "none/report.json")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("none/report.json: No such file or directory", done.stderr)
 
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "w") as full:

@@ -41,9 +41,7 @@ class List(InAFolder):
                 self.assertTrue(column["meaning"], column)
 
     def test_an_unknown_model_is_refused_with_those_there_are(self):
-        done = run("list", "embeding")
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("embedding_forward", done.stderr)
+        self.assert_refused(2, "embedding_forward", "list", "embeding")
 
     def test_names_the_machines_and_what_is_shipped_for_them(self):
         machines = {row["machine"]: row for row in
@@ -200,20 +198,6 @@ class Predict(InAFolder):
         self.assertIn("%s: shapes that stand there before, whose first time counts: 1 "
                       "(line 42 as line 41)" % FC_TABLE, done.stderr)
 
-    def test_a_file_is_never_replaced_unasked(self):
-        out = self.write("out.csv", "mine")
-        done = run("predict", "--model", "embedding_forward", FORWARD, "-o", out)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(out.read_text(), "mine")
-        self.predict("--model", "embedding_forward", FORWARD, "-o", out, "--force")
-        self.assertIn("predicted_us", out.read_text())
-
-    def test_a_full_disk_is_an_error(self):
-        with open("/dev/full", "w") as full:
-            done = run("predict", "--model", "embedding_forward", FORWARD, stdout=full)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("No space left", done.stderr)
-
 
 class WrongInput(InAFolder):
     def complaint(self, text, *arguments):
@@ -344,9 +328,7 @@ class Convert(InAFolder):
         log = self.write("all_reduce_4.txt", self.LOG.read_text().replace("84.1", "fast"))
         for arguments, status, complaint in [([log], 1, "%s: line " % log),
                                              (["--set", "color=red", self.LOG], 2, "nothing is called color")]:
-            done = run("convert", "--to", "collective", *arguments)
-            self.assertEqual((done.returncode, done.stdout), (status, ""))
-            self.assertIn(complaint, done.stderr)
+            self.assert_refused(status, complaint, "convert", "--to", "collective", *arguments)
 
 
 class Runs(InAFolder):
@@ -372,9 +354,7 @@ class Runs(InAFolder):
         self.assertEqual((row["n"], row["mape_percent"]), (1, 0))
 
     def test_says_why_a_run_has_no_rows_for_a_model(self):
-        done = run("fit", "--model", "seer", self.SMALL)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("no measured row that seer covers", done.stderr)
+        self.assert_refused(1, "no measured row that seer covers", "fit", "--model", "seer", self.SMALL)
 
     def test_an_iteration_has_three_times(self):
         times = json.loads(run("iteration", self.SMALL).stdout)
@@ -420,9 +400,7 @@ class Iteration(InAFolder):
                 ('{"t1": 1, "t2": {}, "t3": {}, "t4": {}, "t5": {}, "launches": {}, '
                  '"nodes": [{"name": "a", "kind": "rest"}]}',
                  "/nodes/0/kind: expected label, compute")]:
-            done = run("iteration", self.write("t.json", document))
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn("t.json: " + complaint, done.stderr)
+            self.assert_refused(1, "t.json: " + complaint, "iteration", self.write("t.json", document))
 
 
 class WhatIf(InAFolder):
@@ -477,9 +455,7 @@ class WhatIf(InAFolder):
                 (["--scale", "a"], 2, "expected NAME=FACTOR"),
                 (["--scale", "a=-1"], 2, "expected a factor from 0 to 1e6, found -1"),
                 (["--edition", "published"], 2, "know nothing of tasks")]:
-            done = run("iteration", file, *arguments)
-            self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
-            self.assertIn(complaint, done.stderr)
+            self.assert_refused(status, complaint, "iteration", file, *arguments)
         done = run("iteration", GOLDEN / "e2e_model.json", "--scale", "a=1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("need --edition calibrated", done.stderr)
@@ -495,9 +471,7 @@ class WhatIf(InAFolder):
                 (one({"name": "a", "time_us": 1, "waits": [{"task": 1}]}),
                  "/tasks/0/waits/0/task: expected the index of one of 1 tasks, found 1"),
                 (one({"name": "a", "time_us": 1, "waits": [{"task": 0}]}), "waits for itself")]:
-            done = run("iteration", self.write("w.json", document))
-            self.assertEqual((done.returncode, done.stdout), (1, ""), document)
-            self.assertIn(complaint, done.stderr)
+            self.assert_refused(1, complaint, "iteration", self.write("w.json", document))
 
 
 class Options(InAFolder):

@@ -23,3 +23,8 @@ class InAFolder(unittest.TestCase):
         file = self.path / name
         file.write_text(document if isinstance(document, str) else json.dumps(document))
         return file
+
+    def assert_refused(self, status, words, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
+        self.assertIn(words, done.stderr)
