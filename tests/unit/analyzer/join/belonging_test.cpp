@@ -21,12 +21,25 @@ FileFacts run(const std::string& file, std::optional<std::int64_t> rank,
   return result;
 }
 
-TEST(Belonging, AllRanksOfARunBelongTogether) {
-  EXPECT_THAT(belonging_warnings({run("a", 0, 3), run("b", 2, 3), run("c", 1, 3)}), IsEmpty());
-}
-
-TEST(Belonging, FilesThatKnowNoRankSayNothing) {
-  EXPECT_THAT(belonging_warnings({run("a", {}, {}), run("b", {}, {})}), IsEmpty());
+TEST(Belonging, NamesMissingAndRepeatedRanks) {
+  const struct {
+    std::vector<FileFacts> files;
+    std::vector<std::string> warnings;
+  } rows[] = {
+      {{run("a", 0, 3), run("b", 2, 3), run("c", 1, 3)}, {}},
+      {{run("a", {}, {}), run("b", {}, {})}, {}},
+      {{run("a", 3, 16)}, {}},  // all that was asked for
+      {{run("a", 1, 8), run("b", 5, 8), run("c", 6, 8)},
+       {"no file of rank 0, 2 to 4, 7: 5 of 8 ranks are missing"}},
+      {{run("a", 0, 2), run("b", 9, 2)}, {"no file of rank 1: 1 of 2 ranks are missing"}},
+      {{run("a", 0, 2), run("b", 1, 2), run("c", 0, 2)},
+       {"2 files say that they are rank 0: a, c; all of them count"}},
+      {{run("a", INT64_MAX, 1), run("b", 0, 1)}, {}},
+      {{run("a", 0, INT64_MAX), run("b", 1, INT64_MAX)},
+       {"no file of rank 2 to 9223372036854775806: 9223372036854775805 of 9223372036854775807 "
+        "ranks are missing"}}};
+  for (const auto& [files, warnings] : rows)
+    EXPECT_EQ(belonging_warnings(files), warnings);
 }
 
 TEST(Belonging, StagesOfAPipelineMayRunDifferentThings) {
@@ -53,15 +66,6 @@ TEST(Belonging, AProgramThatEndedIsNotCutOff) {
   EXPECT_FALSE(has_ended(profile));
 }
 
-TEST(Belonging, OneFileMayBeAllThatWasAskedFor) {
-  EXPECT_THAT(belonging_warnings({run("a", 3, 16)}), IsEmpty());
-}
-
-TEST(Belonging, MissingRanksAreNamed) {
-  EXPECT_THAT(belonging_warnings({run("a", 1, 8), run("b", 5, 8), run("c", 6, 8)}),
-              ElementsAre("no file of rank 0, 2 to 4, 7: 5 of 8 ranks are missing"));
-}
-
 // The last stage of a pipeline, of which micro-steps were taken for iterations.
 TEST(Belonging, ARankWhoseIterationsTakeAnotherTimeIsNamed) {
   std::vector<FileFacts> runs{run("a", 0, 4), run("b", 1, 4), run("c", 2, 4), run("d", 3, 4)};
@@ -81,16 +85,6 @@ TEST(Belonging, ARankWhoseIterationsTakeAnotherTimeIsNamed) {
               ElementsAre(testing::StartsWith("doubtful: the iterations found on rank 3 ")));
 }
 
-TEST(Belonging, ARankBeyondTheWorldHidesNoGap) {
-  EXPECT_THAT(belonging_warnings({run("a", 0, 2), run("b", 9, 2)}),
-              ElementsAre("no file of rank 1: 1 of 2 ranks are missing"));
-}
-
-TEST(Belonging, ARepeatedRankIsNamedWithItsFiles) {
-  EXPECT_THAT(belonging_warnings({run("a", 0, 2), run("b", 1, 2), run("c", 0, 2)}),
-              ElementsAre("2 files say that they are rank 0: a, c; all of them count"));
-}
-
 TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {
   std::vector<FileFacts> runs{run("a", {}, {}), run("b", {}, {}), run("c", {}, {}),
                               run("d", 0, {})};
@@ -100,13 +94,6 @@ TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {
   EXPECT_THAT(belonging_warnings(runs),
               ElementsAre("2 files without a rank are of the same devices of host n1: a, b; all of "
                           "them count"));
-}
-
-TEST(Belonging, AHugeWorldTakesNoTime) {
-  EXPECT_THAT(belonging_warnings({run("a", 0, INT64_MAX), run("b", 1, INT64_MAX)}),
-              ElementsAre("no file of rank 2 to 9223372036854775806: 9223372036854775805 of "
-                          "9223372036854775807 ranks are missing"));
-  EXPECT_THAT(belonging_warnings({run("a", INT64_MAX, 1), run("b", 0, 1)}), IsEmpty());
 }
 
 TEST(Belonging, FormatsThatDifferAreNamedWithAFileOfEach) {

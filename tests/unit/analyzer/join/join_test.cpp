@@ -52,20 +52,6 @@ TEST(Join, TakesTheBiasOffAndComparesWithTheBound) {
   EXPECT_NEAR(analysis.errors->bias, -1.0 / 3.0, 1e-9);
 }
 
-TEST(Join, EachSampleLosesTheBiasOfItsOwnState) {
-  // 10 - 5 busy, 30 - 7 idle, 12 - 5 busy: the median of 5, 23, 7 is 7.
-  read::Profile profile =
-      profile_of({EventBuilder("a", 0, 1)
-                      .samples_us({10, 30, 12})
-                      .tight({read::Tight::kYes, read::Tight::kNo, read::Tight::kYes})},
-                 1000);
-  profile.calibration = {calibration(0, read::PairState::kBusy, 5),
-                         calibration(0, read::PairState::kIdle, 7)};
-  const Analysis analysis = join_one(profile);
-  EXPECT_NEAR(analysis.rows.at(0).corrected_us.value(), 7, 1e-9);
-  EXPECT_EQ(analysis.rows[0].not_tight, 1U);
-}
-
 TEST(Join, AnEventShorterThanTheBiasTakesNoTime) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({3})}, 1000);
   profile.calibration = {calibration(0, read::PairState::kBusy, 5)};

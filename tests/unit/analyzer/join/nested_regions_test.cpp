@@ -48,21 +48,13 @@ TEST(NestedRegions, TakesTheMedianOverRegions) {
   EXPECT_NEAR(nested_regions_of(events).value().bias_us, 5, 1e-9);
 }
 
-TEST(NestedRegions, ARegionThatItsChildrenDoNotCoverTellsNothing) {
-  EXPECT_FALSE(nested_regions_of({EventBuilder("r", 0, 5).samples_us({100}),
-                                  EventBuilder("a", 1, 2).samples_us({16}),
-                                  EventBuilder("b", 3, 4).samples_us({26})}));
-}
-
-TEST(NestedRegions, OneChildTellsNothing) {
+TEST(NestedRegions, TellNothingWhereChildrenDoNotCoverThem) {
+  const read::Event one = EventBuilder("a", 1, 2).samples_us({16});
+  const read::Event two = EventBuilder("b", 3, 4).samples_us({26});
+  EXPECT_FALSE(nested_regions_of({EventBuilder("r", 0, 5).samples_us({100}), one, two}));
+  EXPECT_FALSE(nested_regions_of({EventBuilder("r", 0, 3).samples_us({16}), one}));
   EXPECT_FALSE(nested_regions_of(
-      {EventBuilder("r", 0, 3).samples_us({16}), EventBuilder("a", 1, 2).samples_us({16})}));
-}
-
-TEST(NestedRegions, AChildWithoutSamplesSpoilsItsRegion) {
-  EXPECT_FALSE(nested_regions_of(
-      {EventBuilder("r", 0, 7).samples_us({30}), EventBuilder("a", 1, 2).samples_us({16}),
-       EventBuilder("b", 3, 4).samples_us({26}), EventBuilder("c", 5, 6)}));
+      {EventBuilder("r", 0, 7).samples_us({30}), one, two, EventBuilder("c", 5, 6)}));
 }
 
 class ClosureOfARealFile : public testing::TestWithParam<double> {};

@@ -45,49 +45,54 @@ TEST(Shares, AddUpToTheIteration) {
   EXPECT_NEAR(analysis.merged.at(0).share_percent.value(), 25, kTolerance);
 }
 
-TEST(Shares, ARegionCountsOnceAndItsRemainderIsMeasured) {
-  // Region 80 us of 100, its child 50 predicted: 30 of the region are measured without prediction.
-  expect_shares(joined(profile_of({EventBuilder("region", 0, 3).samples_us({80}),
-                                   EventBuilder("a", 1, 2).samples_us({50}).op(memory_op(1, 1))},
-                                  100)),
-                {.predicted = 50, .measured = 30, .seen = 0, .idle = 20});
-}
-
-TEST(Shares, ChildrenThatTakeMoreThanTheirRegionShareIt) {
-  // 60 + 40 us in a region of 50: 30 predicted, 20 measured.
-  expect_shares(joined(profile_of({EventBuilder("region", 0, 5).samples_us({50}),
-                                   EventBuilder("a", 1, 2).samples_us({60}).op(memory_op(1, 1)),
-                                   EventBuilder("b", 3, 4).samples_us({40})},
-                                  100)),
-                {.predicted = 30, .measured = 20, .seen = 0, .idle = 50});
-}
-
-TEST(Shares, ARegionThatWasNotMeasuredIsTransparent) {
-  expect_shares(joined(profile_of(
-                    {EventBuilder("region", 0, 3), EventBuilder("a", 1, 2).samples_us({40})}, 100)),
-                {.predicted = 0, .measured = 40, .seen = 0, .idle = 60});
-}
-
-TEST(Shares, CallsMultiply) {
-  expect_shares(joined(profile_of({EventBuilder("a", 0, 1).samples_us({10}).calls(4)}, 100)),
-                {.predicted = 0, .measured = 40, .seen = 0, .idle = 60});
-}
-
-TEST(Shares, WithoutIterationsTheWholeRunIsOne) {
-  // The run took 1000 us and met the event 30 times at 10 us.
-  expect_shares(
-      joined(profile_of({EventBuilder("a", 0, 1).samples_us({10}).calls(30).flag("any_occurrence")},
-                        1000)),
-      {.predicted = 0, .measured = 30, .seen = 0, .idle = 70});
-}
-
-TEST(Shares, CallsOfDifferentSizesTakeTheirMean) {
-  // Samples of any occurrence: two short calls and a long one, 20 us on average, 30 calls.
-  expect_shares(
-      joined(profile_of(
-          {EventBuilder("a", 0, 1).samples_us({10, 10, 40}).calls(30).flag("any_occurrence")},
-          1000)),
-      {.predicted = 0, .measured = 60, .seen = 0, .idle = 40});
+TEST(Shares, OfRegionsCallsAndStreams) {
+  const EventBuilder whole_run = EventBuilder("a", 0, 1).calls(30).flag("any_occurrence");
+  const struct {
+    const char* what;
+    std::vector<read::Event> events;
+    double iteration_us;
+    Shares shares;
+  } rows[] = {{"what a region's child leaves is measured without a prediction",
+               {EventBuilder("region", 0, 3).samples_us({80}),
+                EventBuilder("a", 1, 2).samples_us({50}).op(memory_op(1, 1))},
+               100,
+               {.predicted = 50, .measured = 30, .seen = 0, .idle = 20}},
+              {"60 + 40 us in a region of 50: 30 predicted, 20 measured",
+               {EventBuilder("region", 0, 5).samples_us({50}),
+                EventBuilder("a", 1, 2).samples_us({60}).op(memory_op(1, 1)),
+                EventBuilder("b", 3, 4).samples_us({40})},
+               100,
+               {.predicted = 30, .measured = 20, .seen = 0, .idle = 50}},
+              {"a region that was not measured is transparent",
+               {EventBuilder("region", 0, 3), EventBuilder("a", 1, 2).samples_us({40})},
+               100,
+               {.predicted = 0, .measured = 40, .seen = 0, .idle = 60}},
+              {"calls multiply",
+               {EventBuilder("a", 0, 1).samples_us({10}).calls(4)},
+               100,
+               {.predicted = 0, .measured = 40, .seen = 0, .idle = 60}},
+              {"without iterations the whole run is one, with the event 30 times at 10 us",
+               {EventBuilder(whole_run).samples_us({10})},
+               1000,
+               {.predicted = 0, .measured = 30, .seen = 0, .idle = 70}},
+              {"calls of different sizes take their mean, 20 us",
+               {EventBuilder(whole_run).samples_us({10, 10, 40})},
+               1000,
+               {.predicted = 0, .measured = 60, .seen = 0, .idle = 40}},
+              {"streams from 0 to 40 us and from 20 to 60 count their moment once",
+               {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(memory_op(1, 1)),
+                EventBuilder("b", 2, 3).stream(1).samples_us({40}).offset_us(20)},
+               100,
+               {.predicted = 30, .measured = 30, .seen = 0, .idle = 40}},
+              {"the mean over devices",
+               {EventBuilder("a", 0, 1).device(0).samples_us({40}),
+                EventBuilder("a", 2, 3).device(1).samples_us({60})},
+               100,
+               {.predicted = 0, .measured = 50, .seen = 0, .idle = 50}}};
+  for (const auto& [what, events, iteration_us, shares] : rows) {
+    SCOPED_TRACE(what);
+    expect_shares(joined(profile_of(events, iteration_us)), shares);
+  }
 }
 
 TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
@@ -99,22 +104,6 @@ TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
   expect_shares(analysis, {.predicted = 0, .measured = 10, .seen = 30, .idle = 60});
   EXPECT_EQ(analysis.unmeasured_events, 3U);
   EXPECT_EQ(analysis.unmeasured_without_time, 1U);
-}
-
-TEST(Shares, StreamsThatRunTogetherCountTheMomentOnce) {
-  // Stream 0: 0-40 predicted; stream 1: 20-60 measured.  Union 60 us: 30 each.
-  expect_shares(
-      joined(profile_of({EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(memory_op(1, 1)),
-                         EventBuilder("b", 2, 3).stream(1).samples_us({40}).offset_us(20)},
-                        100)),
-      {.predicted = 30, .measured = 30, .seen = 0, .idle = 40});
-}
-
-TEST(Shares, AreTheMeanOverDevices) {
-  expect_shares(joined(profile_of({EventBuilder("a", 0, 1).device(0).samples_us({40}),
-                                   EventBuilder("a", 2, 3).device(1).samples_us({60})},
-                                  100)),
-                {.predicted = 0, .measured = 50, .seen = 0, .idle = 50});
 }
 
 TEST(Shares, MoreThanTheIterationIsScaledWithAWarning) {

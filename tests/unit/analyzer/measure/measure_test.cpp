@@ -18,7 +18,6 @@ namespace inline_prof::measure {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class Folder : public testing::Test {
@@ -100,12 +99,6 @@ TEST(Suites, TellTheirCasesApartByTheirColumns) {
   }
 }
 
-TEST(Suites, AreChosenByName) {
-  EXPECT_EQ(find_suite("conv").name, "conv");
-  EXPECT_THAT(complaint_of([] { static_cast<void>(find_suite("gem")); }),
-              testing::StartsWith("no suite is called gem: choose from gemm, gemm_quantise"));
-}
-
 TEST(Repeats, MedianAndItsInterval) {
   const MedianOfRepeats few = median_of({3, 1, 2});
   EXPECT_EQ(few.median, 2);
@@ -163,28 +156,6 @@ TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
   EXPECT_EQ(ResultTable(file, {"m"}, IfThere::kReplace).row_count(), 0U);
 }
 
-TEST_F(Folder, WhatStoppedTheGpuIsRememberedUntilTheTableIsReplaced) {
-  const fs::path file = path_ / "t.csv";
-  ResultTable(file, {"m"}, IfThere::kRefuse).add_stopped_gpu(product(3));
-  ResultTable resumed(file, {"m"}, IfThere::kResume);
-  EXPECT_TRUE(resumed.has_stopped_gpu(product(3)));
-  EXPECT_FALSE(resumed.has_stopped_gpu(product(4)));
-  EXPECT_FALSE(resumed.has(product(3)));
-  EXPECT_FALSE(ResultTable(file, {"m"}, IfThere::kReplace).has_stopped_gpu(product(3)));
-  EXPECT_FALSE(ResultTable(file, {"m"}, IfThere::kResume).has_stopped_gpu(product(3)));
-  EXPECT_THAT(
-      complaint_of([&] {
-        ResultTable(path_ / "no" / "t.csv", {"m"}, IfThere::kRefuse).add_stopped_gpu(product(3));
-      }),
-      HasSubstr("cannot be written"));
-}
-
-TEST_F(Folder, ATableThatCannotBeWrittenSaysSo) {
-  ResultTable table(path_ / "no" / "t.csv", {"m"}, IfThere::kRefuse);
-  table.add(product(3), {{"time_us", "1.5"}});
-  EXPECT_THAT(complaint_of([&] { table.save(); }), HasSubstr("cannot be written"));
-}
-
 TEST_F(Folder, AGridGivesTheShapesOfASuite) {
   const auto ops = ops_of_grid(write("g.csv",
                                      "m,n,note,k,a_type,trans_b\n1,2,x,3,bf16,true\n"
@@ -224,23 +195,6 @@ TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
   EXPECT_THAT(complaint("a,b\n1,2\n"), HasSubstr("g.csv: line 1: no column of suite gemm"));
   EXPECT_THAT(complaint("m,trans_a\n1,yes\n"), HasSubstr("expected true or false, found yes"));
   EXPECT_THAT(complaint(""), HasSubstr("g.csv"));
-}
-
-TEST(ProfileOps, AreTakenOnceAndCountedWhereTheyCannotBeReplayed) {
-  read::Profile profile;
-  for (const std::int64_t m : {3, 4, 3}) {
-    read::Event event;
-    event.op = product(m);
-    event.op->attributes.emplace_back("sequence", m);
-    profile.events.push_back(event);
-  }
-  profile.events.emplace_back();
-  profile.events.emplace_back();
-  profile.events.back().op = read::Op{.kind = "region", .source = {}, .attributes = {}};
-  const ProfileOps found = ops_of_profile(profile);
-  EXPECT_EQ(found.ops.size(), 2U);
-  EXPECT_THAT(found.skipped, ElementsAre(testing::Pair("operation not known", 1U),
-                                         testing::Pair("region cannot be replayed", 1U)));
 }
 
 Case case_of(const char* table, std::int64_t m) {

@@ -84,30 +84,6 @@ TEST(TableReport, BeginsWithTheDoubtWhereTheIterationIsDoubtful) {
   EXPECT_THAT(report_of(profile), testing::StartsWith("what        DOUBTFUL: these may be no "));
 }
 
-TEST(TableReport, ListsThePhases) {
-  read::Profile profile = small_profile();
-  profile.phases.resize(2);
-  profile.phases[0] = {.stretches = {{1, 12}},
-                       .iterations = 12,
-                       .iteration_source = "macro",
-                       .iteration_confidence = 1,
-                       .reason = "the first iterations",
-                       .kernel_launches = 97,
-                       .share = 0.07};
-  profile.phases[1] = {.stretches = {{20, 400}},
-                       .iterations = 381,
-                       .iteration_source = "macro",
-                       .iteration_confidence = 1,
-                       .reason = "other launches",
-                       .graph_launches = 1,
-                       .graph_kernels = 97,
-                       .share = 0.93};
-  profile.phase = 1;
-  const std::string report = report_of(profile);
-  EXPECT_THAT(report, HasSubstr("phases      phase 2 of 2, shown here: 381 iterations from 20 on"));
-  EXPECT_THAT(report, HasSubstr("first 12 iterations, each 97 kernels launched one by one"));
-}
-
 TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {
   EXPECT_THAT(
       report_of(small_profile()),
@@ -125,16 +101,6 @@ TEST(TableReport, NamesReasonsAndUpperBoundsAtItsFoot) {
   EXPECT_THAT(report, HasSubstr("\n<= the GPU waited for the host inside most samples"));
   EXPECT_THAT(report, HasSubstr("no prediction (1)\n"));
   EXPECT_THAT(report, HasSubstr("\n(1) 1 row: no model for embedding\n"));
-}
-
-TEST(TableReport, FitsEightyColumns) {
-  read::Profile profile = small_profile();
-  profile.events[0].layer = std::string(200, 'L');
-  profile.warnings = {std::string("a warning ") + std::string(60, 'w') + " that is long " +
-                      std::string(60, 'w')};
-  std::istringstream lines(report_of(profile));
-  for (std::string line; std::getline(lines, line);)
-    EXPECT_LE(columns(line), 80U) << line;
 }
 
 TEST(TableReport, TopLeavesTheSmallRowsOut) {

@@ -34,7 +34,7 @@ TEST(PublishedCollectives, PredictionsWithThePublishedParameters) {
                 {{"time_us", ""}, {"bus_bw_gbps", "bus_bw_gbps"}}, "", options);
 }
 
-TEST(PublishedCollectives, TurningPointsOfTheFit) {
+TEST(PublishedCollectives, TurningPointsAndSigmoidOfTheFit) {
   const auto curves = golden_curves();
   const read::Table golden = read::read_table(golden_path("collective/collectives_fit.csv"));
   ASSERT_GT(golden.row_count(), 0U);
@@ -55,25 +55,12 @@ TEST(PublishedCollectives, TurningPointsOfTheFit) {
     // Three points for four parameters: the sum is rounding noise.
     EXPECT_NEAR(fit.sum_of_squares, number("sse_log10"), 1e-8 * number("sse_log10") + 1e-15)
         << name;
-  }
-}
-
-// The parameters trade off against each other: 1e-4 is what 1e-8 in the squares leaves open.
-TEST(PublishedCollectives, SigmoidOfTheFit) {
-  const auto curves = golden_curves();
-  const read::Table golden = read::read_table(golden_path("collective/collectives_fit.csv"));
-  for (std::size_t i = 0; i < golden.row_count(); ++i) {
-    const std::string name = golden.cell(i, golden.require("curve"));
-    const model::collective::Sigmoid sigmoid =
-        fit::fit_curve(curve_named(curves, name)).curve.sigmoid;
-    const auto expect_near = [&](double value, const char* column) {
-      const double expected = golden.number(i, golden.require(column));
-      EXPECT_NEAR(value, expected, 1e-4 * std::abs(expected)) << name << ", " << column;
-    };
-    expect_near(sigmoid.height, "L");
-    expect_near(sigmoid.centre, "x0");
-    expect_near(sigmoid.slope, "k");
-    expect_near(sigmoid.base, "b");
+    // The parameters trade off against each other: 1e-4 is what 1e-8 in the squares leaves open.
+    const model::collective::Sigmoid& sigmoid = fit.curve.sigmoid;
+    for (const auto& [value, column] :
+         {std::pair(sigmoid.height, "L"), std::pair(sigmoid.centre, "x0"),
+          std::pair(sigmoid.slope, "k"), std::pair(sigmoid.base, "b")})
+      EXPECT_NEAR(value, number(column), 1e-4 * std::abs(number(column))) << name << column;
   }
 }
 
