@@ -107,21 +107,6 @@ TEST_P(PlanOfAnySize, MeasuresEveryEventExactlyAsOftenAsAsked) {
   EXPECT_EQ(plan.last_iteration(), size.warmup + plan.sample_count());
 }
 
-// The second rank asks in another order: the answer depends on the question alone.
-TEST_P(PlanOfAnySize, IsTheSameOnTwoRanks) {
-  const auto [policy, size] = GetParam();
-  const Plan one(size.events, size.warmup, size.repeat, policy, 3);
-  const Plan two(size.events, size.warmup, size.repeat, policy, 3);
-  std::vector<std::optional<std::size_t>> backwards;
-  for (std::int64_t i = one.last_iteration() + 1; i >= 0; --i) {
-    backwards.push_back(two.event_at(i));
-  }
-  for (std::int64_t i = 0; i <= one.last_iteration() + 1; ++i) {
-    EXPECT_EQ(one.event_at(i), backwards.back());
-    backwards.pop_back();
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Small, PlanOfAnySize,
                          testing::Combine(testing::Values(Policy::kInOrder, Policy::kInterleaved),
                                           testing::Values(Size{0, 10, 50}, Size{1, 0, 1},

@@ -40,8 +40,10 @@ struct Outcome {
   std::string words;   // standard error
 };
 
-class ProfSchedule : public TemporaryFolder {
+class ProfSchedule : public inline_prof::test::TemporaryFolder {
  protected:
+  ProfSchedule() { file("s.json", kSpec); }
+
   // `arguments` go through the shell, in the test's folder.
   [[nodiscard]] Outcome run(const std::string& arguments) const {
     return run_commands(kProgram + arguments + " >out.txt 2>err.txt </dev/null");
@@ -50,15 +52,14 @@ class ProfSchedule : public TemporaryFolder {
   [[nodiscard]] Outcome run_commands(const std::string& commands) const {
     const int status = std::system(("cd '" + path("") + "' && " + commands).c_str());
     return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-            .output = content(path("out.txt")),
-            .words = content(path("err.txt"))};
+            .output = content("out.txt"),
+            .words = content("err.txt")};
   }
 
   const std::string kProgram = "'" PROF_SCHEDULE_PROGRAM "' ";
 };
 
 TEST_F(ProfSchedule, ExpandsAScheduleJson) {
-  file("s.json", kSpec);
   const Outcome result = run("s.json -o prof.schedule --iteration-time 500");
   EXPECT_EQ(result.exit_status, 0) << result.words;
   EXPECT_EQ(result.output,
@@ -67,12 +68,11 @@ TEST_F(ProfSchedule, ExpandsAScheduleJson) {
             "iterations  14 (10 of warm-up, measuring from 11)\n"
             "time        7 s at 500 ms an iteration\n");
   EXPECT_EQ(result.words, "");
-  EXPECT_EQ(content(path("prof.schedule")),
+  EXPECT_EQ(content("prof.schedule"),
             "10\nfc.fprop 11 fc1 0\nfc.fprop 12 fc1 0\nfc.bprop 13 fc1 1\nfc.bprop 14 fc1 1\n");
 }
 
 TEST_F(ProfSchedule, LetsTheCommandLineBeatTheFile) {
-  file("s.json", kSpec);
   const Outcome result = run("s.json --warmup 3 --repeat 4 --policy interleaved --seed 5 -o -");
   const SampleList list = parse_prof_schedule(result.output, "out");
   EXPECT_EQ(list.warmup, 3);
@@ -121,7 +121,7 @@ TEST_F(ProfSchedule, ProposesWhatAnEarlierRunHasMet) {
   file("prof.json", kProf);
   const Outcome result = run("--from prof.json -o prof.schedule --repeat 1");
   EXPECT_EQ(result.exit_status, 0) << result.words;
-  EXPECT_EQ(content(path("prof.schedule")), "10\nfc.fprop 11 fc1 0\nlate 12 - 0\n");
+  EXPECT_EQ(content("prof.schedule"), "10\nfc.fprop 11 fc1 0\nlate 12 - 0\n");
   EXPECT_THAT(result.output, HasSubstr("time        0.06 s at 5 ms an iteration\n"));
   EXPECT_EQ(result.words,
             "prof-schedule: prof.json: 1 events left out that could not be measured\n");
@@ -157,17 +157,16 @@ TEST_F(ProfSchedule, ResolvesARequestAgainstAnEarlierRun) {
 
 TEST_F(ProfSchedule, WritesAScheduleJsonThatSaysTheSame) {
   file("prof.json", kProf);
-  ASSERT_EQ(run("--from prof.json --policy in_order -o s.json").exit_status, 0);
+  ASSERT_EQ(run("--from prof.json --policy in_order -o proposal.json").exit_status, 0);
   ASSERT_EQ(run("--from prof.json -o prof.schedule").exit_status, 0);
-  EXPECT_EQ(run("s.json -o -").output, content(path("prof.schedule")));
+  EXPECT_EQ(run("proposal.json -o -").output, content("prof.schedule"));
   ASSERT_EQ(run("--from prof.json -o rounds.json").exit_status, 0);
-  EXPECT_THAT(content(path("rounds.json")), HasSubstr("\"interleaved\""));
+  EXPECT_THAT(content("rounds.json"), HasSubstr("\"interleaved\""));
 }
 
 TEST_F(ProfSchedule, WritesAProfEvents) {
-  file("s.json", kSpec);
   ASSERT_EQ(run("s.json -o prof.events").exit_status, 0);
-  EXPECT_EQ(content(path("prof.events")), "fc.fprop\nfc.bprop\n");
+  EXPECT_EQ(content("prof.events"), "fc.fprop\nfc.bprop\n");
 }
 
 TEST_F(ProfSchedule, LeavesOutPatternsThatNeedARunAndSaysSo) {
@@ -179,7 +178,6 @@ TEST_F(ProfSchedule, LeavesOutPatternsThatNeedARunAndSaysSo) {
 }
 
 TEST_F(ProfSchedule, ReadsPipes) {
-  file("s.json", kSpec);
   for (const char* input : {"-", "/dev/stdin"}) {
     const Outcome result = run_commands("cat s.json | " + kProgram + input + " >out.txt");
     EXPECT_THAT(result.output, StartsWith("events      2\n")) << input;
@@ -190,29 +188,26 @@ TEST_F(ProfSchedule, ReadsPipes) {
 }
 
 TEST_F(ProfSchedule, NeverReplacesAFileUnlessForced) {
-  file("s.json", kSpec);
   file("prof.schedule", "mine");
   const Outcome result = run("s.json -o prof.schedule");
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_EQ(result.words, "prof-schedule: prof.schedule: exists already; --force replaces it\n");
-  EXPECT_EQ(content(path("prof.schedule")), "mine");
+  EXPECT_EQ(content("prof.schedule"), "mine");
 
   EXPECT_EQ(run("s.json -o prof.schedule --force").exit_status, 0);
-  EXPECT_THAT(content(path("prof.schedule")), StartsWith("10\n"));
+  EXPECT_THAT(content("prof.schedule"), StartsWith("10\n"));
 }
 
 TEST_F(ProfSchedule, NeverReplacesItsInput) {
-  file("s.json", kSpec);
   for (const char* output : {"-o s.json", "-o ./s.json", "--output=s.json"}) {
     const Outcome result = run("s.json --force " + std::string(output));
     EXPECT_EQ(result.exit_status, 1) << output;
     EXPECT_THAT(result.words, HasSubstr("s.json: is one of the inputs and is left alone\n"));
-    EXPECT_EQ(content(path("s.json")), kSpec);
+    EXPECT_EQ(content("s.json"), kSpec);
   }
 }
 
 TEST_F(ProfSchedule, ReplacesNothingButRegularFiles) {
-  file("s.json", kSpec);
   EXPECT_EQ(run("s.json --force -o /dev/null").words,
             "prof-schedule: /dev/null: is not a regular file and is left alone\n");
   std::filesystem::create_directory(path("folder"));
@@ -220,16 +215,14 @@ TEST_F(ProfSchedule, ReplacesNothingButRegularFiles) {
 }
 
 TEST_F(ProfSchedule, KeepsALinkALink) {
-  file("s.json", kSpec);
   file("real", "mine");
   std::filesystem::create_symlink("real", path("link"));
   EXPECT_EQ(run("s.json --force -o link").exit_status, 0);
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
-  EXPECT_THAT(content(path("real")), StartsWith("10\n"));
+  EXPECT_THAT(content("real"), StartsWith("10\n"));
 }
 
 TEST_F(ProfSchedule, LeavesNothingBehindWhereItCannotWrite) {
-  file("s.json", kSpec);
   const Outcome result = run("s.json -o missing/prof.schedule");
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_THAT(result.words, HasSubstr("No such file or directory"));
@@ -240,7 +233,6 @@ TEST_F(ProfSchedule, LeavesNothingBehindWhereItCannotWrite) {
 
 TEST_F(ProfSchedule, SaysWhenStandardOutputIsFull) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  file("s.json", kSpec);
   const Outcome result = run_commands(kProgram + "s.json -o - >/dev/full 2>err.txt");
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_EQ(result.words, "prof-schedule: standard output: No space left on device\n");
@@ -300,7 +292,6 @@ TEST_F(ProfSchedule, GivesOneForInputThatCannotBeUsed) {
 }
 
 TEST_F(ProfSchedule, GivesTwoForAWrongCommandLine) {
-  file("s.json", kSpec);
   for (const char* arguments :
        {"", "--no-such-option", "s.json other.json", "s.json --repeat 0", "s.json --warmup -1",
         "s.json --warmup ten", "s.json --policy greedy", "s.json --budget 2",
@@ -311,13 +302,6 @@ TEST_F(ProfSchedule, GivesTwoForAWrongCommandLine) {
     EXPECT_EQ(result.output, "") << arguments;
     EXPECT_THAT(result.words, StartsWith("prof-schedule: ")) << arguments;
   }
-}
-
-TEST_F(ProfSchedule, HelpsWithExamples) {
-  const Outcome result = run("--help");
-  EXPECT_EQ(result.exit_status, 0);
-  EXPECT_THAT(result.output, HasSubstr("Examples:"));
-  EXPECT_EQ(result.words, "");
 }
 
 TEST_F(ProfSchedule, SurvivesAProfJsonCutOffAnywhere) {

@@ -41,7 +41,7 @@ TEST(ParseRequest, DoesNotTakeAProfScheduleWithoutItsFirstLineForEvents) {
             "a prof.schedule is the number of warm-up iterations");
 }
 
-class ReadRequest : public TemporaryFolder {
+class ReadRequest : public inline_prof::test::TemporaryFolder {
  protected:
   static std::string complaint(const std::string& path, Accept accept = Accept::kRegularFile) {
     return complaint_of([&] { return read_request(path, accept); });
@@ -109,7 +109,7 @@ TEST_F(ReadRequest, ReadsFilesWhoseSizeIsNotKnownBefore) {
   EXPECT_EQ(read_text("/proc/self/comm", Accept::kRegularFile).empty(), false);
 }
 
-class FindRequest : public TemporaryFolder {
+class FindRequest : public inline_prof::test::TemporaryFolder {
  protected:
   FindRequest() : start_(std::filesystem::current_path()) {
     std::filesystem::create_directory(path("work"));

@@ -6,8 +6,10 @@ namespace inline_prof::record {
 namespace {
 
 TEST(IterationTimes, HaveRoomForWhatWasAskedForLast) {
-  // A run is first taken for one without iterations, and then they begin.
   IterationTimes times;
+  times.add(11, 1.0F);
+  EXPECT_EQ(times.size(), 0U);
+  // A run is first taken for one without iterations, and then they begin.
   times.restart(1);
   times.set_only(7.5F);
   ASSERT_EQ(times.size(), 1U);
@@ -19,22 +21,6 @@ TEST(IterationTimes, HaveRoomForWhatWasAskedForLast) {
   EXPECT_EQ(times[0], 0.0F);
   EXPECT_EQ(times[999], 999.0F);
   EXPECT_EQ(times.iteration(999), 1010);
-}
-
-TEST(IterationTimes, HoldOneTimeThatGrowsInARunWithoutIterations) {
-  IterationTimes times;
-  times.restart(1);
-  times.set_only(1);
-  times.set_only(2);
-  ASSERT_EQ(times.size(), 1U);
-  EXPECT_EQ(times[0], 2.0F);
-}
-
-TEST(IterationTimes, TakeNothingWithoutRoom) {
-  IterationTimes times;
-  times.add(11, 1.0F);
-  times.set_only(1.0F);
-  EXPECT_EQ(times.size(), 0U);
 }
 
 }  // namespace

@@ -2,38 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace inline_prof::timer {
 namespace {
 
+struct Values {
+  std::vector<double> values;
+  double median_us, p05_us, p95_us;
+};
+
 TEST(Distribution, InterpolatesBetweenOrderStatistics) {
   // Sorted: 0, 10, ..., 100.  p05 lies at place 0.05 * 10 = 0.5, between 0 and 10.
-  std::vector<double> values{100, 0, 90, 10, 80, 20, 70, 30, 60, 40, 50};
-  const record::Distribution found = distribution_of(values);
-  EXPECT_DOUBLE_EQ(found.median_us, 50);
-  EXPECT_DOUBLE_EQ(found.p05_us, 5);
-  EXPECT_DOUBLE_EQ(found.p95_us, 95);
-  EXPECT_EQ(found.count, 11);
-}
-
-TEST(Distribution, TakesTheMiddleOfAnEvenNumber) {
-  std::vector<double> values{4, 1, 3, 2};
-  EXPECT_DOUBLE_EQ(distribution_of(values).median_us, 2.5);
-}
-
-TEST(Distribution, OfOneValueIsThatValue) {
-  std::vector<double> values{7};
-  const record::Distribution found = distribution_of(values);
-  EXPECT_DOUBLE_EQ(found.p05_us, 7);
-  EXPECT_DOUBLE_EQ(found.median_us, 7);
-  EXPECT_DOUBLE_EQ(found.p95_us, 7);
-  EXPECT_EQ(found.count, 1);
-}
-
-TEST(Distribution, OfNothingHasNoCount) {
-  std::vector<double> values;
-  EXPECT_EQ(distribution_of(values).count, 0);
+  for (Values row : {Values{{100, 0, 90, 10, 80, 20, 70, 30, 60, 40, 50}, 50, 5, 95},
+                     Values{{4, 1, 3, 2}, 2.5, 1.15, 3.85}, Values{{7}, 7, 7, 7}, Values{}}) {
+    const auto count = static_cast<std::int64_t>(row.values.size());
+    const record::Distribution found = distribution_of(row.values);
+    EXPECT_EQ(found.count, count);
+    if (count == 0) continue;
+    EXPECT_DOUBLE_EQ(found.median_us, row.median_us);
+    EXPECT_DOUBLE_EQ(found.p05_us, row.p05_us);
+    EXPECT_DOUBLE_EQ(found.p95_us, row.p95_us);
+  }
 }
 
 }  // namespace

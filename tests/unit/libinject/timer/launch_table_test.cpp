@@ -26,25 +26,6 @@ class LaunchTableTest : public testing::Test {
   std::unique_ptr<LaunchTable> table_ = std::make_unique<LaunchTable>();
 };
 
-TEST_F(LaunchTableTest, FindsNothingBeforeItIsInserted) {
-  EXPECT_EQ(table_->find(function(1), handle(1)), nullptr);
-}
-
-TEST_F(LaunchTableTest, FindsWhatWasInserted) {
-  LaunchSlot* slot = table_->insert(function(1), handle(1));
-  ASSERT_NE(slot, nullptr);
-  EXPECT_EQ(table_->find(function(1), handle(1)), slot);
-}
-
-TEST_F(LaunchTableTest, TellsStreamsAndFunctionsApart) {
-  LaunchSlot* one = table_->insert(function(1), handle(1));
-  LaunchSlot* other_stream = table_->insert(function(1), handle(2));
-  LaunchSlot* other_function = table_->insert(function(2), handle(1));
-  EXPECT_EQ((std::set<LaunchSlot*>{one, other_stream, other_function}.size()), 3U);
-  EXPECT_EQ(table_->find(function(1), handle(2)), other_stream);
-  EXPECT_EQ(table_->find(function(2), handle(2)), nullptr);
-}
-
 TEST_F(LaunchTableTest, HoldsAFullLoadOfPairsThatCollide) {
   // Half of the table, so that many pairs stand beside their home slot.
   constexpr std::uintptr_t function_count = 1024;

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::test {
@@ -33,12 +34,14 @@ class TemporaryFolder : public testing::Test {
   }
   [[nodiscard]] std::string folder() const { return folder_.string(); }
 
-  void file(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
+  // Returns the path of the file.
+  std::string file(const std::string& name, std::string_view text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
   }
   [[nodiscard]] std::string content(const std::string& name) const {
     std::ostringstream text;
-    text << std::ifstream(path(name)).rdbuf();
+    text << std::ifstream(path(name), std::ios::binary).rdbuf();
     return text.str();
   }
   // The names that stand in the folder, sorted.
