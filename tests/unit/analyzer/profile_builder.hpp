@@ -6,6 +6,8 @@
 
 #include <inline_prof/prof_format.hpp>
 
+#include <cstdint>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +29,30 @@ inline read::Op memory_op(std::int64_t read_bytes, std::int64_t write_bytes) {
 
 inline read::Op op_of_kind(const std::string& kind) {
   return {.kind = kind, .source = "test", .attributes = {}};
+}
+
+// Reads "gemm m=1 type=f16 stride=2,2": sizes, lists of them, or words.
+inline read::Op op_of(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  words >> word;
+  read::Op op = op_of_kind(word);
+  while (words >> word) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string value = word.substr(name.size() + 1);
+    if (value.find_first_not_of("0123456789,") != std::string::npos) {
+      op.attributes.emplace_back(name, value);
+    } else if (value.find(',') == std::string::npos) {
+      op.attributes.emplace_back(name, std::stoll(value));
+    } else {
+      std::vector<std::int64_t> sizes;
+      std::istringstream list(value);
+      for (std::string size; std::getline(list, size, ',');)
+        sizes.push_back(std::stoll(size));
+      op.attributes.emplace_back(name, sizes);
+    }
+  }
+  return op;
 }
 
 class EventBuilder {

@@ -21,73 +21,41 @@
 namespace inline_prof::model {
 namespace {
 
-using Attributes = std::vector<std::pair<std::string, read::Attribute>>;
+using test::op_of;
 
 // An operation that a model covers, and what the model has to be told beside it.
 struct Sample {
-  std::string_view kind;
-  Attributes attributes;
+  read::Op op;
   std::string_view params = {};  // below tests/data/golden
   std::vector<std::pair<std::string_view, Part>> others = {};
 };
 
-std::int64_t size(std::int64_t value) {
-  return value;
-}
+const char* const kProduct = "gemm m=512 n=1024 k=256 a_type=f32 b_type=f32 c_type=f32";
+const char* const kHalfProduct = "gemm m=512 n=1024 k=256 a_type=bf16";
+const char* const kConvolution = "conv n=128 c=64 h=56 w=56 k=128 r=3 s=3 pad=1 algo=1 type=f32";
+const char* const kPooling = "memory class=max_pooling n=128 c=64 h=112 r=3 stride=2 pad=1";
 
-const Attributes kProduct{{"m", size(512)},
-                          {"n", size(1024)},
-                          {"k", size(256)},
-                          {"a_type", std::string("f32")},
-                          {"b_type", std::string("f32")},
-                          {"c_type", std::string("f32")}};
-const Attributes kHalfProduct{
-    {"m", size(512)}, {"n", size(1024)}, {"k", size(256)}, {"a_type", std::string("bf16")}};
-const Attributes kConvolution{{"n", size(128)},  {"c", size(64)},
-                              {"h", size(56)},   {"w", size(56)},
-                              {"k", size(128)},  {"r", size(3)},
-                              {"s", size(3)},    {"pad", size(1)},
-                              {"algo", size(1)}, {"type", std::string("f32")}};
-
-const Attributes kPooling{{"class", std::string("max_pooling")},
-                          {"n", size(128)},
-                          {"c", size(64)},
-                          {"h", size(112)},
-                          {"r", size(3)},
-                          {"stride", size(2)},
-                          {"pad", size(1)}};
-
-Attributes embedding_of(std::string_view pass) {
-  return {{"batch", size(2048)}, {"tables", size(8)},        {"rows", size(100000)},
-          {"bag", size(10)},     {"dim", size(64)},          {"rows_per_block", size(32)},
-          {"shmem", size(1)},    {"pass", std::string(pass)}};
+std::string embedding_of(const std::string& pass) {
+  return "embedding batch=2048 tables=8 rows=100000 bag=10 dim=64 rows_per_block=32 shmem=1 pass=" +
+         pass;
 }
 
 // By the model's name.
 const std::multimap<std::string_view, Sample>& samples() {
   static const std::multimap<std::string_view, Sample> all{
-      {"embedding_forward",
-       {"embedding", embedding_of("forward"), "", {{"peak_l2_bw_gbps", 2847.0}}}},
-      {"embedding_backward_sgd", {"embedding", embedding_of("backward_sgd")}},
-      {"embedding_backward_rowwise_adagrad",
-       {"embedding", embedding_of("backward_rowwise_adagrad")}},
-      {"embedding_v2", {"embedding", embedding_of("forward")}},
-      {"embedding_v2", {"embedding", embedding_of("backward_sgd")}},
-      {"fc", {"gemm", kProduct, "dlrm/fc_microbench_table_xla_h100_f32.csv"}},
-      {"seer", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
-      {"seer", {"memory", kPooling, "seer/seer_coeffs.csv"}},
-      {"seer_pick", {"conv", kConvolution, "seer/seer_coeffs.csv"}},
-      {"roofline_gemm", {"gemm", kHalfProduct}},
-      {"roofline_linear", {"gemm", kHalfProduct, "", {{"float8_recipe", std::string("rowwise")}}}},
-      {"roofline_cast",
-       {"cast",
-        {{"rows", size(4096)},
-         {"cols", size(512)},
-         {"recipe", std::string("mxfp8_cublas")},
-         {"role", std::string("input")}}}},
-      {"collective",
-       {"collective",
-        {{"op", std::string("all_reduce")}, {"ranks", size(8)}, {"bytes", size(1 << 20)}}}},
+      {"embedding_forward", {op_of(embedding_of("forward")), "", {{"peak_l2_bw_gbps", 2847.0}}}},
+      {"embedding_backward_sgd", {op_of(embedding_of("backward_sgd"))}},
+      {"embedding_backward_rowwise_adagrad", {op_of(embedding_of("backward_rowwise_adagrad"))}},
+      {"embedding_v2", {op_of(embedding_of("forward"))}},
+      {"embedding_v2", {op_of(embedding_of("backward_sgd"))}},
+      {"fc", {op_of(kProduct), "dlrm/fc_microbench_table_xla_h100_f32.csv"}},
+      {"seer", {op_of(kConvolution), "seer/seer_coeffs.csv"}},
+      {"seer", {op_of(kPooling), "seer/seer_coeffs.csv"}},
+      {"seer_pick", {op_of(kConvolution), "seer/seer_coeffs.csv"}},
+      {"roofline_gemm", {op_of(kHalfProduct)}},
+      {"roofline_linear", {op_of(kHalfProduct), "", {{"float8_recipe", std::string("rowwise")}}}},
+      {"roofline_cast", {op_of("cast rows=4096 cols=512 recipe=mxfp8_cublas role=input")}},
+      {"collective", {op_of("collective op=all_reduce ranks=8 bytes=1048576")}},
   };
   return all;
 }
@@ -108,8 +76,7 @@ std::unique_ptr<Model> make(const ModelEntry& entry, const Sample& sample) {
 }
 
 OperationInputs inputs_of(const ModelEntry& entry, const Sample& sample) {
-  const read::Op op{std::string(sample.kind), "", sample.attributes};
-  OperationInputs inputs = entry.inputs_of({op, machine_for(entry.name), {}});
+  OperationInputs inputs = entry.inputs_of({sample.op, machine_for(entry.name), {}});
   inputs.values.insert(inputs.values.end(), sample.others.begin(), sample.others.end());
   return inputs;
 }
@@ -137,7 +104,7 @@ TEST(Registry, EveryModelNamesTheOperationsThatItCovers) {
     for (const OpKind kind : entry.operations) {
       const auto [first, last] = samples().equal_range(entry.name);
       EXPECT_TRUE(std::any_of(
-          first, last, [&](const auto& each) { return each.second.kind == op_kind_name(kind); }))
+          first, last, [&](const auto& each) { return each.second.op.kind == op_kind_name(kind); }))
           << entry.name << ": " << op_kind_name(kind);
     }
   }
@@ -149,7 +116,7 @@ TEST(Registry, EveryModelNamesTheOperationsThatItCovers) {
 TEST(Registry, EveryOperationIsPredictedAsARowOfTheSameInputs) {
   for (const auto& [name, sample] : samples()) {
     const ModelEntry& entry = find_model(name);
-    EXPECT_TRUE(std::ranges::count(entry.operations, *op_kind_from_name(sample.kind))) << name;
+    EXPECT_TRUE(std::ranges::count(entry.operations, *op_kind_from_name(sample.op.kind))) << name;
     const auto model = make(entry, sample);
     const OperationInputs inputs = inputs_of(entry, sample);
     const RowPrediction predicted = predict_inputs(*model, inputs);
@@ -195,14 +162,13 @@ double time_in_a_table(const ModelEntry& entry, const Sample& sample) {
 
 TEST(Registry, EachRowOfAReportEqualsThatOfATable) {
   for (const auto& [name, sample] : samples()) {
-    const read::Op op{std::string(sample.kind), "", sample.attributes};
     join::JoinOptions options;
     options.machine = machine_for(name);
     options.models = Models::kAll;
     options.each_model = std::make_shared<EachModel>(choices_for(name, sample));
     const auto analysis = join::join_profiles(
-        {test::profile_of({test::EventBuilder("event", 0, 1).op(op).samples_us({90})}, 100)}, {},
-        options);
+        {test::profile_of({test::EventBuilder("event", 0, 1).op(sample.op).samples_us({90})}, 100)},
+        {}, options);
     std::size_t found = 0;
     for (const join::ModelTime& time : analysis.rows.front().by_model) {
       const std::string& asked = time.model.str();
@@ -226,10 +192,9 @@ TEST(Registry, PublishedTakesTheFirstModelThatKnowsTheOperation) {
   for (const auto& [name, sample] : samples()) {
     if (name == "roofline_linear" || name == "seer_pick") continue;  // behind another of the kind
     const bool is_second = name == "embedding_v2";
-    const read::Op op{std::string(sample.kind), "", sample.attributes};
     EachModel models(choices_for(name, sample));
     const read::Machine machine = machine_for(name);
-    const ModelAnswer answer = models.published({op, machine, {}});
+    const ModelAnswer answer = models.published({sample.op, machine, {}});
     ASSERT_TRUE(answer.prediction.time_us) << name << ": " << answer.prediction.reason;
     if (is_second) continue;
     EXPECT_TRUE(answer.model.starts_with(name)) << answer.model;
@@ -238,8 +203,8 @@ TEST(Registry, PublishedTakesTheFirstModelThatKnowsTheOperation) {
 }
 
 TEST(EachModel, SaysOnceWhatIsWrongWithAUsersChoice) {
-  const read::Op product{"gemm", "", kProduct};
-  const read::Op convolution{"conv", "", kConvolution};
+  const read::Op product = op_of(kProduct);
+  const read::Op convolution = op_of(kConvolution);
   const read::Machine a100 = choose_machine("a100-sxm4-40gb", builtin_machines());
   EachModel models({.params = {{"seer", test::golden_path("seer/seer_coeffs.csv")},
                                {"fc", "no_such_file.csv"}}});
@@ -262,7 +227,7 @@ TEST(EachModel, RefusesParametersOfAnotherMachine) {
                       << R"( "version": 1, "machine": "v100-sxm2-16gb", "key": {},)"
                       << R"( "trained_rows": 0, "parameters": {"curves": []}, "covariance": [],)"
                       << R"( "residual": {}, "conformal": {}})";
-  const read::Op op{"collective", "", samples().find("collective")->second.attributes};
+  const read::Op& op = samples().find("collective")->second.op;
   EachModel models({.params = {{"collective", file}}});
   const read::Machine h100 = choose_machine("h100-sxm5-80gb", builtin_machines());
   EXPECT_FALSE(models.published({op, h100, {}}).prediction.time_us);
@@ -285,11 +250,8 @@ TEST(EachModel, RefusesChoicesThatNoModelHas) {
 }
 
 TEST(EachModel, ReadsFbgemmsBlocksFromTheLaunch) {
-  Attributes attributes = embedding_of("backward_sgd");
-  std::erase_if(attributes, [](const auto& each) {
-    return each.first == "rows_per_block" || each.first == "shmem";
-  });
-  const read::Op op{"embedding", "", attributes};
+  const read::Op op =
+      op_of("embedding batch=2048 tables=8 rows=100000 bag=10 dim=64 pass=backward_sgd");
   const read::Machine v100 = choose_machine("v100-sxm2-16gb", builtin_machines());
   EachModel models({});
   const ModelAnswer unknown = models.published({op, v100, {}});
@@ -326,7 +288,7 @@ TEST(Registry, RefusesWhatAColumnDoes) {
 }
 
 TEST(Registry, AModelOfOnePassRefusesTheOther) {
-  const read::Op op{"embedding", "", embedding_of("forward")};
+  const read::Op op = op_of(embedding_of("forward"));
   const auto inputs = find_model("embedding_backward_sgd").inputs_of({op, machine_for("fc"), {}});
   EXPECT_EQ(inputs.reason, "the model is of the pass backward_sgd");
 }

@@ -14,20 +14,11 @@ namespace {
 
 using test::gemm_op;
 using test::memory_op;
+using test::op_of;
 using test::toy_machine;
 
 double predicted_us(const read::Op& op) {
   return in_microseconds(predict_roofline(op, toy_machine()).prediction.value().time);
-}
-
-void set(read::Op& op, const std::string& name, const read::Attribute& value) {
-  for (auto& [key, own] : op.attributes) {
-    if (key == name) {
-      own = value;
-      return;
-    }
-  }
-  op.attributes.emplace_back(name, value);
 }
 
 TEST(Roofline, TheSlowestOfComputeMemoryAndLaunchBounds) {
@@ -52,152 +43,65 @@ TEST(Roofline, TheSlowestOfComputeMemoryAndLaunchBounds) {
   }
 }
 
-TEST(Roofline, ABatchMultipliesWorkAndTraffic) {
-  read::Op op = gemm_op(1000, 1000, 1000, "f16");
-  set(op, "batch", std::int64_t{3});
-  EXPECT_NEAR(predicted_us(op), 6000, 1e-9);
-}
-
-TEST(Roofline, EveryMatrixHasItsOwnWidth) {
-  // 1 * 1000 f8 + 1000 * 1000 f16 + 1 * 1000 f32 = 1000 + 2e6 + 4000 bytes = 20.05 us.
-  read::Op op = gemm_op(1, 1000, 1000, "f16");
-  set(op, "a_type", std::string("f8e4m3"));
-  set(op, "c_type", std::string("f32"));
-  EXPECT_NEAR(predicted_us(op), 20.05, 1e-9);
-}
-
-TEST(Roofline, TheSlowerOperandSetsThePeak) {
-  // f8 alone: 2e9 FLOP at 2e12 = 1000 us; beside f16: 2000 us.
-  EXPECT_NEAR(predicted_us(gemm_op(1000, 1000, 1000, "f8e5m2")), 1000, 1e-9);
-  read::Op mixed = gemm_op(1000, 1000, 1000, "f8e5m2");
-  set(mixed, "b_type", std::string("f16"));
-  EXPECT_NEAR(predicted_us(mixed), 2000, 1e-9);
-}
-
-TEST(Roofline, SinglePrecisionMayRunOnTensorCores) {
-  // f32: 0.25e12 FLOP/s, 8000 us; tf32: 0.5e12, 4000 us.
-  read::Op op = gemm_op(1000, 1000, 1000, "f32");
-  EXPECT_NEAR(predicted_us(op), 8000, 1e-9);
-  set(op, "compute_type", std::string("tf32"));
-  EXPECT_NEAR(predicted_us(op), 4000, 1e-9);
-}
-
-read::Op op_with(const std::string& kind, std::vector<std::pair<std::string, std::int64_t>> sizes,
-                 const std::string& type) {
-  read::Op op = test::op_of_kind(kind);
-  for (const auto& [name, size] : sizes)
-    op.attributes.emplace_back(name, size);
-  op.attributes.emplace_back("type", type);
-  return op;
-}
-
-TEST(Roofline, AGroupOfProductsReadsEachOfItsMatrices) {
-  // 2 * 1000 * 100 * 1000 = 2e8 FLOP, 200 us; 2 * (1e6 + 10 * 1e5 + 1e5) = 4.2e6 bytes, 42 us.
-  read::Op op = gemm_op(1, 100, 1000, "f16");
-  op.kind = "grouped_gemm";
-  set(op, "groups", std::int64_t{10});
-  set(op, "m_total", std::int64_t{1000});
-  EXPECT_NEAR(predicted_us(op), 200, 1e-9);
-  set(op, "m_total", std::int64_t{10});
-  // 2 * (1e4 + 1e6 + 1e3) bytes = 20.22 us: the weights.
-  EXPECT_NEAR(predicted_us(op), 20.22, 1e-9);
-}
-
-TEST(Roofline, AConvolutionIsAProductOfItsOutputs) {
+TEST(Roofline, EveryKindHasItsWorkAndTraffic) {
+  const std::string product = "gemm m=1000 n=1000 k=1000 ";
+  const std::string of_f16 = " a_type=f16 b_type=f16 c_type=f16";
+  const std::string groups = "grouped_gemm groups=10 n=100 k=1000" + of_f16;
   // 10 images of 32 channels, 20x20, to 64 channels, 3x3, padded: outputs 20x20.
-  // 2 * 10 * 64 * 400 * 32 * 9 = 147,456,000 FLOP = 147.456 us.
-  read::Op op = op_with(
-      "conv", {{"n", 10}, {"c", 32}, {"h", 20}, {"w", 20}, {"k", 64}, {"r", 3}, {"s", 3}}, "f16");
-  set(op, "pad", std::int64_t{1});
-  EXPECT_NEAR(predicted_us(op), 147.456, 1e-9);
-  set(op, "groups", std::int64_t{2});
-  EXPECT_NEAR(predicted_us(op), 73.728, 1e-9);
-  // Every second output of each side, of 1 group: a quarter.
-  set(op, "groups", std::int64_t{1});
-  set(op, "stride", std::vector<std::int64_t>{2, 2});
-  EXPECT_NEAR(predicted_us(op), 36.864, 1e-9);
-}
-
-TEST(Roofline, AttentionCountsTwoProductsForwardAndFiveBackward) {
-  // 4 * 2 * 8 * 1000 * 1000 * 50 = 3.2e9 FLOP = 3200 us.
-  read::Op op = op_with(
-      "attention",
-      {{"batch", 2}, {"heads", 8}, {"q_len", 1000}, {"kv_len", 1000}, {"head_dim", 50}}, "f16");
-  EXPECT_NEAR(predicted_us(op), 3200, 1e-9);
-  set(op, "pass", std::string("backward"));
-  EXPECT_NEAR(predicted_us(op), 8000, 1e-9);
-  // A triangle with its diagonal: 1001 / 2000 of the pairs.
-  set(op, "causal", true);
-  EXPECT_NEAR(predicted_us(op), 4004, 1e-9);
-}
-
-TEST(Roofline, AttentionOnOneQueryReadsKeysAndValues) {
-  // 2 bytes * 64 * (8 query heads + 2 heads of 10000 keys), once for queries and outputs, and once
-  // for keys and values: 5,122,048 bytes = 51.22048 us.
-  read::Op op = op_with("attention",
-                        {{"batch", 1},
-                         {"heads", 8},
-                         {"kv_heads", 2},
-                         {"q_len", 1},
-                         {"kv_len", 10000},
-                         {"head_dim", 64}},
-                        "f16");
-  EXPECT_NEAR(predicted_us(op), 51.22048, 1e-9);
-  // The last query sees all keys: being causal changes nothing.
-  set(op, "causal", std::int64_t{1});
-  EXPECT_NEAR(predicted_us(op), 51.22048, 1e-9);
-  // Keys and values of one byte: 2,562,048 bytes.
-  set(op, "kv_type", std::string("f8e4m3"));
-  EXPECT_NEAR(predicted_us(op), 25.62048, 1e-9);
-  // Half of the keys: 1,282,048 bytes.
-  set(op, "window", std::int64_t{5000});
-  EXPECT_NEAR(predicted_us(op), 12.82048, 1e-9);
-}
-
-TEST(Roofline, AWindowLeavesAQueryItsLastKeys) {
-  // The first 99 of 1000 queries see 1 to 99 keys, the others 100: 95,050 pairs instead of 500,500.
-  read::Op op = op_with(
-      "attention",
-      {{"batch", 2}, {"heads", 8}, {"q_len", 1000}, {"kv_len", 1000}, {"head_dim", 50}}, "f16");
-  set(op, "causal", true);
-  set(op, "window", std::int64_t{100});
-  EXPECT_NEAR(predicted_us(op), 304.16, 1e-9);
-}
-
-TEST(Roofline, NormAndSoftmaxMoveTheirTensor) {
-  // 1000 * 1000 * 2 bytes, in and out: 40 us; backward with the gradient: 60 us.
-  for (const char* kind : {"norm", "softmax"}) {
-    read::Op op = op_with(kind, {{"rows", 1000}, {"cols", 1000}}, "f16");
-    EXPECT_NEAR(predicted_us(op), 40, 1e-9) << kind;
-    set(op, "pass", std::string("backward"));
-    EXPECT_NEAR(predicted_us(op), 60, 1e-9) << kind;
-    set(op, "pass", std::string("sideways"));
-    EXPECT_EQ(predict_roofline(op, toy_machine()).reason,
-              std::string(kind) + " with unknown pass sideways");
-  }
-}
-
-TEST(Roofline, ACastReadsSixteenBitsAndWritesFewer) {
-  read::Op op = test::op_of_kind("cast");
-  set(op, "rows", std::int64_t{10000});
-  set(op, "cols", std::int64_t{1000});
-  set(op, "recipe", std::string("rowwise"));
-  EXPECT_NEAR(predicted_us(op), 300, 1e-9) << "1e7 numbers, 3 bytes each at 1e11";
-  set(op, "recipe", std::string("mxfp8_cublas"));
-  EXPECT_NEAR(predicted_us(op), 303.125, 1e-9) << "and a byte for 32 of them";
-  set(op, "recipe", std::string("nvfp4"));
-  EXPECT_NEAR(predicted_us(op), 256.25, 1e-9);
-  EXPECT_EQ(predict_roofline(op, toy_machine()).prediction->bound, Bound::kMemory);
-  set(op, "recipe", std::string("fp3"));
-  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast with unknown recipe fp3");
-}
-
-TEST(Roofline, ACastWithoutARecipeHasNoWidth) {
-  read::Op op = test::op_of_kind("cast");
-  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast without rows");
-  set(op, "rows", std::int64_t{1});
-  set(op, "cols", std::int64_t{1});
-  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast without recipe");
+  const std::string conv = "conv n=10 c=32 h=20 w=20 k=64 r=3 s=3 type=f16 pad=1";
+  const std::string attention =
+      "attention batch=2 heads=8 q_len=1000 kv_len=1000 head_dim=50 type=f16";
+  // One query.
+  const std::string decoding =
+      "attention batch=1 heads=8 kv_heads=2 q_len=1 kv_len=10000 head_dim=64 type=f16";
+  const std::string cast = "cast rows=10000 cols=1000 recipe=";
+  const std::pair<std::string, double> rows[] = {
+      {product + of_f16 + " batch=3", 6000},
+      // Every matrix has its own width: 1000 f8 + 1000 * 1000 f16 + 1000 f32 = 2,005,000 bytes.
+      {"gemm m=1 n=1000 k=1000 a_type=f8e4m3 b_type=f16 c_type=f32", 20.05},
+      // The slower operand sets the peak: f8 alone 2e12 FLOP/s.
+      {product + "a_type=f8e5m2 b_type=f8e5m2 c_type=f8e5m2", 1000},
+      {product + "a_type=f8e5m2 b_type=f16 c_type=f8e5m2", 2000},
+      // f32: 0.25e12 FLOP/s; tf32: 0.5e12.
+      {product + "a_type=f32 b_type=f32 c_type=f32", 8000},
+      {product + "a_type=f32 b_type=f32 c_type=f32 compute_type=tf32", 4000},
+      // A group reads each of its matrices: 2 * 1000 * 100 * 1000 = 2e8 FLOP, 200 us;
+      // 2 * (1e6 + 10 * 1e5 + 1e5) = 4.2e6 bytes, 42 us.
+      {groups + " m_total=1000", 200},
+      // 2 * (1e4 + 1e6 + 1e3) bytes: the weights.
+      {groups + " m_total=10", 20.22},
+      // 2 * 10 * 64 * 400 * 32 * 9 = 147,456,000 FLOP.
+      {conv, 147.456},
+      {conv + " groups=2", 73.728},
+      // Every second output of each side: a quarter.
+      {conv + " groups=1 stride=2,2", 36.864},
+      // Two products forward, five backward: 4 * 2 * 8 * 1000 * 1000 * 50 = 3.2e9 FLOP.
+      {attention, 3200},
+      {attention + " pass=backward", 8000},
+      // A triangle with its diagonal: 1001 / 2000 of the pairs.
+      {attention + " pass=backward causal=1", 4004},
+      // The first 99 of 1000 queries see 1 to 99 keys, the others 100: 95,050 pairs, not 500,500.
+      {attention + " causal=1 window=100", 304.16},
+      // 2 bytes * 64 * (8 query heads + 2 heads of 10000 keys), once for queries and outputs, and
+      // once for keys and values: 5,122,048 bytes.
+      {decoding, 51.22048},
+      // The last query sees all keys: being causal changes nothing.
+      {decoding + " causal=1", 51.22048},
+      // Keys and values of one byte: 2,562,048 bytes.  Half of the keys: 1,282,048.
+      {decoding + " causal=1 kv_type=f8e4m3", 25.62048},
+      {decoding + " causal=1 kv_type=f8e4m3 window=5000", 12.82048},
+      // 1000 * 1000 * 2 bytes, in and out; backward with the gradient.
+      {"norm rows=1000 cols=1000 type=f16", 40},
+      {"norm rows=1000 cols=1000 type=f16 pass=backward", 60},
+      {"softmax rows=1000 cols=1000 type=f16", 40},
+      {"softmax rows=1000 cols=1000 type=f16 pass=backward", 60},
+      // 1e7 numbers, 3 bytes each at 1e11, and a byte for 32 of them.
+      {cast + "rowwise", 300},
+      {cast + "mxfp8_cublas", 303.125},
+      {cast + "nvfp4", 256.25},
+  };
+  for (const auto& [op, time_us] : rows)
+    EXPECT_NEAR(predicted_us(op_of(op)), time_us, 1e-9) << op;
 }
 
 TEST(Roofline, SizesBeyond32BitsDoNotOverflow) {
@@ -215,28 +119,29 @@ TEST(Roofline, NeverPredictsMoreForLessWork) {
 }
 
 TEST(Roofline, SaysWhyThereIsNoPrediction) {
-  const read::Op conv = op_with(
-      "conv", {{"n", 1}, {"c", 1}, {"h", 2}, {"w", 2}, {"k", 1}, {"r", 3}, {"s", 3}}, "f16");
-  read::Op padded = conv;
-  set(padded, "pad", std::vector<std::int64_t>{1, 1, 1});
-  read::Op untyped = gemm_op(1, 1, 1, "f16");
-  untyped.attributes.pop_back();
-  const std::pair<read::Op, const char*> rows[] = {
-      {test::op_of_kind("embedding"), "no model for embedding"},
-      {test::op_of_kind("fft"), "unknown kind of operation fft"},
-      {test::op_of_kind("gemm"), "gemm without m"},
-      {test::op_of_kind("memory"), "memory without read_bytes or write_bytes"},
-      {memory_op(0, 0), "memory of 0 bytes"},
-      {gemm_op(0, 1, 1, "f16"), "gemm with m = 0"},
-      {gemm_op(1, 1, 1, "bf16"), "toy has no peak for bf16"},
-      {gemm_op(1, 1, 1, "f12"), "unknown number type f12"},
-      {test::op_of_kind("attention"), "attention without batch"},
-      {op_with("norm", {{"rows", 0}, {"cols", 1}}, "f16"), "norm with rows = 0"},
+  const std::string conv = "conv n=1 c=1 h=2 w=2 k=1 r=3 s=3 type=f16";
+  const std::pair<std::string, const char*> rows[] = {
+      {"embedding", "no model for embedding"},
+      {"fft", "unknown kind of operation fft"},
+      {"gemm", "gemm without m"},
+      {"memory", "memory without read_bytes or write_bytes"},
+      {"memory read_bytes=0 write_bytes=0", "memory of 0 bytes"},
+      {"gemm m=0 n=1 k=1 a_type=f16 b_type=f16 c_type=f16", "gemm with m = 0"},
+      {"gemm m=1 n=1 k=1 a_type=bf16 b_type=bf16 c_type=bf16", "toy has no peak for bf16"},
+      {"gemm m=1 n=1 k=1 a_type=f12 b_type=f12 c_type=f12", "unknown number type f12"},
+      {"gemm m=1 n=1 k=1 a_type=f16 b_type=f16", "gemm without c_type"},
+      {"attention", "attention without batch"},
+      {"norm rows=0 cols=1 type=f16", "norm with rows = 0"},
+      {"norm rows=1 cols=1 type=f16 pass=sideways", "norm with unknown pass sideways"},
+      {"softmax rows=1 cols=1 type=f16 pass=sideways", "softmax with unknown pass sideways"},
+      {"cast", "cast without rows"},
+      {"cast rows=1 cols=1", "cast without recipe"},
+      {"cast rows=1 cols=1 recipe=fp3", "cast with unknown recipe fp3"},
       {conv, "conv with a filter beyond its padded image"},
-      {padded, "conv with pad of 3 dimensions"},
-      {untyped, "gemm without c_type"}};
+      {conv + " pad=1,1,1", "conv with pad of 3 dimensions"},
+  };
   for (const auto& [op, reason] : rows) {
-    const Outcome outcome = predict_roofline(op, toy_machine());
+    const Outcome outcome = predict_roofline(op_of(op), toy_machine());
     EXPECT_FALSE(outcome.prediction) << reason;
     EXPECT_EQ(outcome.reason, reason);
   }
