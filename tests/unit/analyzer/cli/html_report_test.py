@@ -10,19 +10,17 @@ import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import unittest
 
 import chromium
-from program_in_a_folder import InAFolder
+from program_in_a_folder import InAFolder, run
 
-PROGRAM = sys.argv[1]
 DATA = pathlib.Path(sys.argv[2])
 MANY_EVENTS = int(sys.argv[3])
 SMALL = DATA / "gen3/small_h200.prof.json"
 A100 = DATA / "hugectr/dlrm_a100_8gpu.prof.json"
-A100_LAYERS = DATA / "hugectr/dlrm_a100.layers.json"
+A100_OPTIONS = ("--machine", "a100-sxm4-40gb", "--layers", DATA / "hugectr/dlrm_a100.layers.json")
 EVIL = "</script><img src=x onerror=\"document.title='pwned'\"><!--<script>"
 
 if chromium.program() is None:
@@ -52,9 +50,7 @@ class Report(InAFolder):
 
     def show(self, *arguments, dark=False):
         file = self.path / "report.html"
-        done = subprocess.run([PROGRAM, *map(str, arguments), "--format", "html", "-o", str(file),
-                               "--force"], stderr=subprocess.PIPE, check=False,
-                              universal_newlines=True)
+        done = run(*arguments, "--format", "html", "-o", file, "--force")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.page.open(file, dark)
         self.assertEqual(self.page.complaints(), [])
@@ -78,8 +74,7 @@ class Report(InAFolder):
 
     def test_says_what_the_table_says(self):
         self.show(SMALL)
-        report = json.loads(subprocess.run([PROGRAM, str(SMALL), "--format", "json"],
-                                           stdout=subprocess.PIPE, check=True).stdout)
+        report = json.loads(run(SMALL, "--format", "json").stdout)
         self.assertIn("An iteration takes 1.000 ms. 54.0 % of it", self.text("#what"))
         self.assertEqual(
             self.value("[...document.querySelectorAll('#share-table tbody tr')]"
@@ -90,7 +85,7 @@ class Report(InAFolder):
         self.assertIn("MLP.fc1", self.text("#layer-table"))
 
     def test_links_lead_to_what_lines_mean(self):
-        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.show(A100, *A100_OPTIONS)
         self.assertGreater(self.value("document.querySelectorAll('#head a').length"), 4)
         self.assertEqual(self.value("[...document.querySelectorAll('.lines a, .verdict a')].filter(link => "
                                     "!document.querySelector(link.hash) || document.querySelector(link.hash).hidden)"
@@ -101,7 +96,7 @@ class Report(InAFolder):
                                     % json.dumps(own)), [])
 
     def test_layers_open_down_to_devices_and_samples(self):
-        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.show(A100, *A100_OPTIONS)
         layers = self.value("document.querySelectorAll('tr.layer').length")
         self.assertGreater(layers, 5)
         self.value("[...document.querySelectorAll('tr.layer button')]"
@@ -132,7 +127,7 @@ class Report(InAFolder):
         self.assertNotIn("train", self.text("#layer-table"))
 
     def test_filters_and_sorts(self):
-        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.show(A100, *A100_OPTIONS)
         self.value("new Promise(done => { const box = document.getElementById('filter');"
                    "box.value = 'topmlp fc5'; box.dispatchEvent(new Event('input'));"
                    "setTimeout(done, 400); })")
@@ -150,7 +145,7 @@ class Report(InAFolder):
                                     ".getAttribute('aria-sort')"), "ascending")
 
     def test_the_keyboard_goes_through_the_timeline_to_the_table(self):
-        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.show(A100, *A100_OPTIONS)
         if not self.has_charts():
             self.skipTest("built without D3")
         self.value("document.getElementById('timeline-canvas').focus()")
@@ -199,17 +194,14 @@ class Report(InAFolder):
         self.assertEqual(self.page.complaints(), [])
 
     def test_holds_nothing_that_a_browser_would_fetch(self):
-        file = self.path / "report.html"
-        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
-        text = file.read_text()
+        self.show(SMALL)
+        text = (self.path / "report.html").read_text()
         self.assertIn("default-src 'none'", text)
         for word in ["<link", "@import", "url(", " src=", "srcset"]:
             self.assertNotIn(word, text.split("<script>")[0], word)
 
     def test_what_could_be_saved_leads_to_the_row(self):
-        file = self.path / "report.html"
-        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
-        self.page.open(file)
+        self.show(SMALL)
         self.assertRegex(self.text("#cause-list"), r"slower than predicted: [0-9.]+ %, [0-9.]+ us of 1 kernel that takes 10\.0 %")
         self.value("document.querySelector('#cause-list button').click()")
         self.assertNotEqual(self.value("document.querySelector('tr.chosen').dataset.event"), None)
@@ -217,8 +209,8 @@ class Report(InAFolder):
         self.assertEqual(self.page.complaints(), [])
 
     def test_without_charts_there_are_tables(self):
+        self.show(SMALL)
         file = self.path / "report.html"
-        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
         # As a program built without D3 writes it: the script is empty.
         before, rest = file.read_text().split("<script>", 1)
         file.write_text(before + "<script>" + rest[rest.index("</script>"):])
@@ -301,7 +293,7 @@ class Report(InAFolder):
         (folder / "node00.rank1.prof.json").write_text(json.dumps(names))
         for dark in [False, True]:
             file = self.path / "history.html"
-            subprocess.run([PROGRAM, "history", str(folder), "--format", "html", "-o", str(file), "--force"], check=True)
+            self.assertEqual(run("history", folder, "--format", "html", "-o", file, "--force").returncode, 0)
             self.page.open(file, dark)
             self.assertEqual(self.page.complaints(), [])
             self.assertNotEqual(self.value("document.title"), "pwned")
@@ -324,7 +316,7 @@ class Report(InAFolder):
         if axe is None:
             self.skipTest("no axe-core: scripts/test.sh installs it")
         for dark in [False, True]:
-            self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS, dark=dark)
+            self.show(A100, *A100_OPTIONS, dark=dark)
             self.value("document.querySelector('tr.layer button').click()")
             self.value("document.querySelector('tr[data-event] button').click()")
             self.value(pathlib.Path(axe).read_text() + ";0")

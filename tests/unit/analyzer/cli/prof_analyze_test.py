@@ -26,6 +26,33 @@ A100 = DATA / "hugectr/dlrm_a100_8gpu.prof.json"
 A100_LAYERS = DATA / "hugectr/dlrm_a100.layers.json"
 
 
+def average(numbers):
+    total = 0.0
+    for number in numbers:  # not sum(): from Python 3.12 on it rounds better than the original did
+        total += number
+    return total / len(numbers)
+
+
+def in_the_original_format(profile):
+    numbers = {}
+    devices = {}
+    for event in sorted(profile["events"], key=lambda e: e["start_index"]):
+        number = numbers.setdefault(event["stream"], len(numbers))
+        streams = devices.setdefault("device_%d" % event["device_id"], {})
+        streams.setdefault("stream_%d" % number, []).append({
+            "name": event["name"],
+            "start_index": event["start_index"],
+            "end_index": event["end_index"],
+            "label": event["layer_name"] + "." + event["name"],
+            "avg_measured_time_ms": average(event["measured_times_ms"]),
+            "avg_iter_start_to_event_start_time_ms":
+                average(event["iter_start_to_event_start_times_ms"]),
+        })
+    return [{"host_name": profile["host_name"],
+             "avg_iter_time_ms": average(profile["iter_time_ms"]),
+             "timeline": devices}]
+
+
 class Files(InAFolder):
     def test_a_file_gives_a_table(self):
         done = run(SMALL)
@@ -323,6 +350,18 @@ class Output(InAFolder):
             done = run(SMALL, stdout=full)
         self.assertEqual(done.returncode, 1)
         self.assertIn("No space left", done.stderr)
+
+
+class OriginalFormat(unittest.TestCase):
+    """As the original profiler's documented parsing gives it: events in order of start_index; grouped by device
+    ("device_" + id) and stream ("stream_" + a number, counted over all devices in order of first appearance); each
+    with the arithmetic means of its times and of its offsets, and the label LAYER.NAME; beside them the host and
+    the mean iteration."""
+
+    def test_of_the_real_file(self):
+        got = json.loads(run(A100, "--event-bias", "off", "--format", "original").stdout)
+        want = in_the_original_format(json.loads(A100.read_text()))
+        self.assertEqual(json.dumps(got), json.dumps(want))  # order and every digit included
 
 
 if __name__ == "__main__":
