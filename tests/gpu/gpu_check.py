@@ -8,7 +8,7 @@ The parts, with the seconds that each may take, and the calls of ten minutes at 
 {parts}
 
 measure takes what its call has left, up to 9 minutes 20 s, of which its budget is all but 80 s: 8 minutes, the
-default of prof-model measure, where there is no call.  The part tests runs the CPU tests, only with --only tests.
+default of prof-model measure, where there is no call.
 
 Every part says PASS, FAIL, SKIP or FIGURE, with figures or the reason, and with the numbers of the claims in
 tests/gpu/claims.md.  The files of a part stay in DIR/gpu_check, so that --only repeats one part and the rest is kept;
@@ -17,7 +17,7 @@ gpu_results) holds everything, without host names, serial numbers and paths; $OU
 $OUT/claims.txt those of each claim.  Libraries in third_party_offline/ (scripts/offline_deps.sh) are used.
 
 A part over its limit is a FAIL, since an application that hangs under the injected library may be why; machine,
-build, measure and tests are SKIP then.
+build and measure are SKIP then.
 
 Exit status: 0 no part failed, 1 one did, 2 the command line is wrong, 3 the results or the archive cannot be written:
 no permission, or a full disk.
@@ -62,9 +62,8 @@ PARTS = {
     "training": ("training", 60, (2,), "loops of known course: iterations, budgets, NVTX ranges"),
     "examples": ("programs", 75, (2,), "DLRM, graphs and PyTorch: is their iteration explained?"),
     "measure": ("programs", 155, (2, 3), "prof-model measure, fits of its tables, and a run beside its shapes alone"),
-    "tests": ("machine", 400, (), "the CPU tests on this machine"),
 }
-SKIPPED_OVER_LIMIT = ("machine", "build", "measure", "tests")
+SKIPPED_OVER_LIMIT = ("machine", "build", "measure")
 
 
 def parts_of(call):
@@ -341,7 +340,7 @@ def main():
     started = time.monotonic()
     parts = options.only + (parts_of(options.call) if options.call else [])
     has_failed, is_written = False, True
-    for part in parts or [name for name in PARTS if name != "tests"]:
+    for part in parts or PARTS:
         if options.resume and (options.results / part / "ended").exists():
             print(f"\n== {part}: done before")
             has_failed |= has_failure(options.results / part)
