@@ -93,6 +93,8 @@ struct EventRecord {
   std::atomic<bool> was_left_open{false};
   // A sample was of a launch with another grid than `shape` has.
   std::atomic<bool> has_other_grids{false};
+  // Launches in their turn with another grid since the last one with that grid.
+  std::atomic<int> other_grids_in_a_row{0};
 
   void add_flag(Flag flag) {
     flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));
@@ -101,6 +103,16 @@ struct EventRecord {
     return ((flags >> static_cast<unsigned>(flag)) & 1U) != 0;
   }
   [[nodiscard]] bool is_inside_graph() const { return first_node >= 0; }
+
+  // True if a launch in its turn is not to be a sample. An iteration that evaluates, too, has
+  // something else in this place: up to two of another grid in a row, if eight samples or more
+  // are wanted.
+  [[nodiscard]] bool passes_over(bool has_other_grid) {
+    if (has_other_grid)
+      return other_grids_in_a_row.fetch_add(1, std::memory_order_relaxed) < 2 && capacity_ >= 8;
+    other_grids_in_a_row.store(0, std::memory_order_relaxed);
+    return false;
+  }
 
   // Makes room for `capacity` samples. Only the first call has an effect.
   void reserve(std::uint32_t capacity) {

@@ -197,10 +197,11 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
   libraries::OpFrame* op = event->spans_op ? libraries::outermost_op() : nullptr;
   if (event->spans_op && op == nullptr)
     return ticket;  // launched outside the library call this time
+  const bool is_other = launch.copy == nullptr && event->shape && event->shape->grid != launch.grid;
+  if (event->passes_over(is_other)) return ticket;
   auto* pair = begin_pair(*armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return ticket;
-  if (launch.copy == nullptr && event->shape && event->shape->grid != launch.grid)
-    event->has_other_grids.store(true, std::memory_order_relaxed);
+  if (is_other) event->has_other_grids.store(true, std::memory_order_relaxed);
   if (op != nullptr) {
     libraries::OpPart& of_op = libraries::part_on(*op, launch.stream);
     of_op.pair_of = hook::PairOf::kArmedEvent;
