@@ -128,6 +128,21 @@ class SimulatedGpuTest(FolderTest):
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
 
     @needs_torch
+    def test_no_python_of_ours_runs_while_measuring(self):
+        for way in ("eager", "compiled", "captured", "parallel"):
+            with self.subTest(way=way):
+                done = self.run_host("silent.py", way, options=("--torch",), python=OPTIONS.torch_python,
+                                     INLINE_PROF_WARMUP="10", INLINE_PROF_REPEAT="300")
+                in_warm_up, measuring = done.stdout.splitlines()
+                self.assertGreater(int(in_warm_up), 100)
+                self.assertEqual(measuring, "0")
+                profile = self.profile()
+                self.assertFalse(profile["complete"])
+                taken = {each for event in profile["events"] for each in event["iterations"]}
+                self.assertGreater(len(taken & set(range(200, 220))), 10)
+                (self.folder / "prof.json").unlink()
+
+    @needs_torch
     def test_a_child_that_is_forked_before_the_first_pass_can_train(self):
         done = self.run_host("forks.py", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(done.stdout, "trained on cpu\ntrained on cuda\nchild 0\n", done.stderr)

@@ -83,7 +83,8 @@ class Captures:
     def _around_replay(self, original):
         def replay(graph):
             result = original(graph)
-            steps = self._steps.get(graph)
+            # The program may have kept this method while replays are ignored.
+            steps = self._steps.get(graph) if "replay" in self._replaced else None
             if steps:
                 try:
                     # The graph stands in for an optimizer that is gone.

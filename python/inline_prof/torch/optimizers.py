@@ -115,7 +115,7 @@ class Optimizers:
 
     def sleep(self):
         """Leaves steps and replays alone until wake()."""
-        self._tables.silence_step_hooks()
+        self._tables.drop_step_hooks()
         self._captures.ignore_replays()
 
     def wake(self):

@@ -90,25 +90,30 @@ class Tables:
         if self._steps:
             return self._replace_steps(before, after)
         module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
+        if (module._global_optimizer_pre_hooks or module._global_optimizer_post_hooks) and self._is_step_at_work():
+            # A loop over somebody else's hooks raises if ours come.
+            def set_later(*_):
+                self.drop_module_hooks()
+                self.set_step_hooks(before, after)
+
+            return self.set_module_hooks(set_later, _nothing)
         self._step_hooks = (before.__code__, after.__code__)
         self._steps = [module.register_optimizer_step_pre_hook(before),
                        module.register_optimizer_step_post_hook(after)]
         return None
 
-    def silence_step_hooks(self):
-        """Leaves functions in their place that do nothing: set_step_hooks() may come at any time, also inside a step."""
+    def drop_step_hooks(self):
+        """Takes them away; while a step is at work, leaves functions in their place that do nothing."""
         self._replace_steps(_nothing, _nothing)
+        if not self._is_step_at_work():
+            for handle in self._steps:
+                handle.remove()
+            self._steps.clear()
 
-    def drop_all(self):
-        self.silence_step_hooks()
-        self._settle()
-
-    def _settle(self, *_):
-        if self._steps and self._is_step_at_work():
-            return self.set_module_hooks(self._settle, _nothing)
-        for handle in self._steps:
-            handle.remove()
-        self._steps.clear()
+    def drop_all(self, *_):
+        self.drop_step_hooks()
+        if self._steps:
+            return self.set_module_hooks(self.drop_all, _nothing)
         return self.drop_module_hooks()
 
     def _replace_steps(self, *hooks):
