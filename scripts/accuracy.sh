@@ -358,7 +358,7 @@ if is_known limits; then
   # How far rows scatter that hardly differ: as far as a model is off, it has nothing left to learn.
   echo "limits"
   python3 - "$data/aiconfigurator_2026_08" << 'END'
-import collections, csv, gzip, math, statistics, sys
+import collections, csv, gzip, itertools, math, statistics, sys
 def rows(gpu, table, **only):
     with gzip.open("%s/%s_sxm_%s.csv.gz" % (sys.argv[1], gpu, table), "rt") as file:
         return [row for row in csv.DictReader(file) if float(row["latency"]) > 0
@@ -366,11 +366,11 @@ def rows(gpu, table, **only):
 def show(name, guesses):
     print("%-76s n %5d  MAPE %5.1f %%" % (name, len(guesses), 100 * statistics.fmean(
         abs(guess / time - 1) for guess, time in guesses)))
-def two_sources(gpu, table, sizes, first, second, **only):
+def two_sources(gpu, table, sizes, first, second, told_by="kernel_source", **only):
     """The same row by two sources of kernels, times how much one is slower in the median."""
     times = collections.defaultdict(dict)
     for row in rows(gpu, table, **only):
-        times[tuple(row[size] for size in sizes)][row["kernel_source"]] = float(row["latency"])
+        times[tuple(row[size] for size in sizes)][row[told_by]] = float(row["latency"])
     both = [(each[first], each[second]) for each in times.values() if first in each and second in each]
     ratio = statistics.median(time / guess for guess, time in both)
     show(" ".join([gpu, table, *only.values(), second, "by", first]), [(ratio * guess, time) for guess, time in both])
@@ -399,6 +399,8 @@ for cache in "bfloat16", "fp8":
     for other in "fa3", "vllm_flash_attn_fa3":
         two_sources("h100", "generation_attention", call, other, "torch_flow", kv_cache_dtype=cache)
 for gpu in "a100", "h100", "h200", "b200":
+    for first, second in itertools.combinations(["SGLang", "TRTLLM", "VLLM"], 2):
+        two_sources(gpu, "gemm", ["m", "n", "k"], first, second, told_by="framework", gemm_dtype="bfloat16")
     between(gpu, "gemm", ["m", "n", "k"], gemm_dtype="bfloat16")
     between(gpu, "custom_allreduce", ["num_gpus", "message_size"])
 for gpu in "h100", "h200", "b200":
