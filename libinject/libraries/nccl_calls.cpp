@@ -224,7 +224,7 @@ record::Op op_of(const Operation& first, const char* name, const char* type, std
   record::Op op{.kind = std::string(op_kind_name(OpKind::kCollective)),
                 .attributes = {},
                 .source = source_of(*first.call)};
-  const auto add = [&](const char* key, record::OpValue value) {
+  const auto add = [&](const char* key, auto value) {
     op.attributes.emplace_back(key, std::move(value));
   };
   add("op", std::string(name));

@@ -93,7 +93,10 @@ struct EventRecord {
   std::atomic<bool> was_left_open{false};
   // A sample was of a launch with another grid than `shape` has.
   std::atomic<bool> has_other_grids{false};
-  // Launches in their turn with another grid since the last one with that grid.
+  // Launches in their turn: with the grid of `shape`, with another one, and those of the latter
+  // since the last of the former.
+  std::atomic<int> same_grids{0};
+  std::atomic<int> other_grids{0};
   std::atomic<int> other_grids_in_a_row{0};
 
   void add_flag(Flag flag) {
@@ -105,13 +108,19 @@ struct EventRecord {
   [[nodiscard]] bool is_inside_graph() const { return first_node >= 0; }
 
   // True if a launch in its turn is not to be a sample. An iteration that evaluates, too, has
-  // something else in this place: up to two of another grid in a row, if eight samples or more
-  // are wanted.
+  // something else in this place: at most two of another grid in a row, and a fifth of all launches
+  // (a kernel whose grid varies more often is measured with all its grids), if eight samples or
+  // more are wanted.
   [[nodiscard]] bool passes_over(bool has_other_grid) {
-    if (has_other_grid)
-      return other_grids_in_a_row.fetch_add(1, std::memory_order_relaxed) < 2 && capacity_ >= 8;
-    other_grids_in_a_row.store(0, std::memory_order_relaxed);
-    return false;
+    if (!has_other_grid) {
+      same_grids.fetch_add(1, std::memory_order_relaxed);
+      other_grids_in_a_row.store(0, std::memory_order_relaxed);
+      return false;
+    }
+    const int in_a_row = 1 + other_grids_in_a_row.fetch_add(1, std::memory_order_relaxed);
+    const int others = 1 + other_grids.fetch_add(1, std::memory_order_relaxed);
+    const bool is_rare = others <= 2 || 4 * others <= same_grids.load(std::memory_order_relaxed);
+    return in_a_row <= 2 && is_rare && capacity_ >= 8;
   }
 
   // Makes room for `capacity` samples. Only the first call has an effect.
