@@ -55,6 +55,7 @@ class OpScope {
  public:
   template <typename Call>
   OpScope(const char* event_name, DescribeOp describe, const Call& call) noexcept {
+    // A call may be a pointer to its description.  NOLINTNEXTLINE(bugprone-sizeof-expression)
     static_assert(std::is_trivially_destructible_v<Call> && sizeof(Call) <= kLongestCall);
     if (void* const place = open(event_name, describe)) new (place) Call(call);
   }
