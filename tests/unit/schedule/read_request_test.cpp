@@ -69,7 +69,9 @@ TEST_F(ReadRequest, RefusesWhatIsNoRegularFileAtOnce) {
             "size: 1099511627776 bytes, expected at most 67108864: larger than any file of this "
             "kind"},
        }) {
-    EXPECT_EQ(complaint(name), name + ": " + expected);
+    std::string whole = name;
+    whole.append(": ").append(expected);
+    EXPECT_EQ(complaint(name), whole);
   }
   EXPECT_EQ(complaint(path(""), Accept::kAnyStream),
             path("") + ": type: a directory, expected a regular file");
