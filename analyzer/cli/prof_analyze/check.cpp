@@ -37,6 +37,7 @@ std::string result_name(join::GateResult result) {
 
 std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {
   std::vector<join::Gate> gates;
+  gates.reserve(texts.size());
   for (const std::string& text : texts)
     gates.push_back(asked("--gate ", [&] { return join::parse_gate(text); }));
   return gates;
