@@ -1,9 +1,10 @@
 #include "model/families/families.hpp"
 
-#include "model/calibrated/gemm/gemm_analytic.hpp"
+#include "model/calibrated/calibration.hpp"
 #include "model/machines.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
+#include "read/kernel_tile.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 
 namespace inline_prof::model {
@@ -78,8 +78,7 @@ double reachable_peak(std::string_view kernel_name, const read::Machine& machine
   const bool is_older = std::ranges::any_of(older, [&](std::string_view word) {
     return kernel_name.find(word) != std::string_view::npos;
   });
-  const bool has_newer =
-      !machine.compute_capability.empty() && std::atoi(machine.compute_capability.c_str()) >= 9;
+  const bool has_newer = !machine.compute_capability.empty() && !is_before_hopper(machine);
   return is_older && has_newer ? of_older_instructions : 1;
 }
 
@@ -111,7 +110,7 @@ std::optional<double> peak_us(double flops, const read::Op& op, const read::Mach
 // bytes at a time, and tiles side by side load the same ones again.
 double tile_traffic(const read::Op& op, std::string_view kernel_name) {
   constexpr std::pair usual_tile{128.0, 128.0};
-  const auto [columns, rows] = tile_in(kernel_name).value_or(usual_tile);
+  const auto [columns, rows] = read::tile_in(kernel_name).value_or(usual_tile);
   const double m = integer(op, "m"), n = integer(op, "n"), k = integer(op, "k");
   const double numbers = m * k * std::ceil(n / columns) + n * k * std::ceil(m / rows) + m * n;
   return integer(op, "batch", 1) * numbers * (op.get<std::string>("a_type") == "f32" ? 2 : 1);

@@ -1,15 +1,10 @@
 #include "read/torch_trace/compiled_products.hpp"
 
-#include "read/torch_trace/args.hpp"
+#include "read/kernel_tile.hpp"
 #include "read/torch_trace/operations.hpp"
-
-#include <inline_prof/op_kind.hpp>
-
-#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -39,26 +34,14 @@ struct Product {
   std::array<std::int64_t, 2> least{}, most{};  // n and m
 };
 
-// {128, 64} of "volta_sgemm_128x64_tn", "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_tn".
-std::optional<std::array<std::int64_t, 2>> tile_of(std::string_view name) {
-  const char* const end = name.data() + name.size();
-  for (std::size_t at = name.find('_'); at != std::string_view::npos; at = name.find('_', at + 1)) {
-    std::array<std::int64_t, 2> sides{};
-    const auto first = std::from_chars(name.data() + at + 1, end, sides[0]);
-    if (first.ec != std::errc{} || first.ptr == end || *first.ptr != 'x') continue;
-    if (std::from_chars(first.ptr + 1, end, sides[1]).ec != std::errc{}) continue;
-    constexpr std::int64_t least = 16, most = 512;
-    if (std::ranges::all_of(sides, [](std::int64_t side) { return side >= least && side <= most; }))
-      return sides;
-  }
-  return std::nullopt;
-}
-
 std::optional<Product> product_of(std::size_t work, std::string_view name, std::string_view args) {
   const std::size_t at = name.find("gemm_");
   if (at == std::string_view::npos) return std::nullopt;
-  const auto tile = tile_of(name.substr(at));
-  if (!tile) return std::nullopt;
+  const auto named = tile_in(name.substr(at));
+  constexpr double least_side = 16;  // below it are kernels for vectors
+  if (!named || std::min(named->first, named->second) < least_side) return std::nullopt;
+  const std::array tile{static_cast<std::int64_t>(named->first),
+                        static_cast<std::int64_t>(named->second)};
   Product product{.work = work, .least = {}, .most = {}};
   static constexpr std::array<std::pair<std::string_view, Part>, 3> parts{
       {{"_tn", Part::kResult}, {"_nn", Part::kInputGradient}, {"_nt", Part::kWeightsGradient}}};
@@ -66,21 +49,14 @@ std::optional<Product> product_of(std::size_t work, std::string_view name, std::
       parts, [&](const auto& each) { return name.find(each.first, at) != std::string_view::npos; });
   if (part == parts.end()) return std::nullopt;
   product.part = part->second;
-  std::array<std::int64_t, 3> grid{};
-  each_argument(args, [&](const std::string& key, simdjson::ondemand::value value) {
-    if (key != "grid") return;
-    std::size_t i = 0;
-    for (auto side : value.get_array()) {
-      if (i < grid.size()) grid[i++] = side.get_int64();
-    }
-  });
+  const auto grid = launch_shape(args).grid;
   constexpr std::int64_t most_parts = 16;  // of a depth that is split; more are a batch
   constexpr std::int64_t most_tiles = 1 << 20;
   if (grid[2] > most_parts) return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i) {
     if (grid[i] < 1 || grid[i] > most_tiles) return std::nullopt;
-    product.least[i] = (grid[i] - 1) * (*tile)[i] + 1;
-    product.most[i] = grid[i] * (*tile)[i];
+    product.least[i] = (grid[i] - 1) * tile[i] + 1;
+    product.most[i] = grid[i] * tile[i];
   }
   return product;
 }
@@ -159,15 +135,12 @@ double volume(const Layer& layer) {
 
 Op operation_of(const Layer& layer, Part part, std::string_view type) {
   const bool is_result = part == Part::kResult, is_of_weights = part == Part::kWeightsGradient;
-  Op op{std::string(op_kind_name(OpKind::kGemm)),
-        "",
-        {{"m", is_of_weights ? layer.out : layer.rows},
-         {"n", is_result ? layer.out : layer.in},
-         {"k", is_result       ? layer.in
-               : is_of_weights ? layer.rows
-                               : layer.out}}};
-  for (const char* const operand : {"a_type", "b_type", "c_type"})
-    op.attributes.emplace_back(operand, std::string(type));
+  Op op = gemm_of({.m = is_of_weights ? layer.out : layer.rows,
+                   .n = is_result ? layer.out : layer.in,
+                   .k = is_result       ? layer.in
+                        : is_of_weights ? layer.rows
+                                        : layer.out},
+                  type, type);
   if (is_result) op.attributes.emplace_back("trans_b", true);
   if (is_of_weights) op.attributes.emplace_back("trans_a", true);
   return op;

@@ -553,13 +553,10 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
     return memory("reduction", 2 * out, out / 4 * type_bytes(*type_a));
   }
   if (!is_product_kernel(call)) return {};
-  Op op;
-  op.kind = op_kind_name(OpKind::kGemm);
-  op.attributes = {{"m", left[left.size() - 2]}, {"n", right.back()}, {"k", left.back()}};
-  if (left.size() == 3) op.attributes.emplace_back("batch", left.front());
-  op.attributes.emplace_back("a_type", std::string(type_a->name));
-  op.attributes.emplace_back("b_type", std::string(type_b->name));
-  op.attributes.emplace_back("c_type", std::string(type_a->name));
+  std::optional<std::int64_t> batch;
+  if (left.size() == 3) batch = left.front();
+  Op op = gemm_of({.m = left[left.size() - 2], .n = right.back(), .k = left.back(), .batch = batch},
+                  type_a->name, type_b->name);
   if (is_transposed(*a)) op.attributes.emplace_back("trans_a", true);
   if (is_transposed(*b)) op.attributes.emplace_back("trans_b", true);
   return op;
@@ -716,21 +713,15 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
     return {};
   if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / size);
   if (call.launches({"reduce_kernel"})) return memory("reduction", out, w[0] * size, out / size);
-  Op op;
   // Winograd's products, one for each point of a tile: 6 x 6 for 4 x 4 results, 4 x 4 for 2 x 2.
   const std::int64_t tile = call.grid_depth() == 36 ? 4 : call.grid_depth() == 16 ? 2 : 0;
   if (tile > 0 && w[2] == 3 && w[3] == 3 && call.launches({"_sgemm_"}) &&
       !call.launches({"convolve"})) {
-    op.kind = op_kind_name(OpKind::kGemm);
-    op.attributes = {
-        {"m", w[0]},
-        {"n", times(x[0], times((side(0) + tile - 1) / tile, (side(1) + tile - 1) / tile))},
-        {"k", w[1]},
-        {"batch", call.grid_depth()}};
-    for (const char* const operand : {"a_type", "b_type", "c_type"})
-      op.attributes.emplace_back(operand, std::string(type->name));
-    return op;
+    const std::int64_t tiles = times((side(0) + tile - 1) / tile, (side(1) + tile - 1) / tile);
+    return gemm_of({.m = w[0], .n = times(x[0], tiles), .k = w[1], .batch = call.grid_depth()},
+                   type->name, type->name);
   }
+  Op op;
   op.kind = op_kind_name(OpKind::kConv);
   op.attributes = {{"n", x[0]},
                    {"c", x[1]},
@@ -916,12 +907,8 @@ Op function_by_kernel(const Call& call) {
       weights->sizes.front()[1] != columns || type == nullptr || type->name.empty() ||
       weights->type != from->type || !is_product_kernel(call))
     return {};
-  Op op;
-  op.kind = op_kind_name(OpKind::kGemm);
-  op.attributes = {
-      {"m", elements(*from) / columns}, {"n", weights->sizes.front()[0]}, {"k", columns}};
-  for (const char* const operand : {"a_type", "b_type", "c_type"})
-    op.attributes.emplace_back(operand, std::string(type->name));
+  Op op = gemm_of({.m = elements(*from) / columns, .n = weights->sizes.front()[0], .k = columns},
+                  type->name, type->name);
   op.attributes.emplace_back("trans_b", true);
   return op;
 }
@@ -1062,6 +1049,16 @@ std::string text_in(simdjson::ondemand::value value) {
   return std::string(std::string_view(value.raw_json_token()));
 }
 
+std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
+  std::array<std::int64_t, 3> sides{};
+  std::size_t i = 0;
+  for (auto side : value.get_array()) {
+    if (i < sides.size()) sides[i] = side.get_int64();
+    ++i;
+  }
+  return sides;
+}
+
 }  // namespace
 
 std::int64_t element_bytes_of_kernel(std::string_view name) {
@@ -1083,6 +1080,33 @@ std::int64_t element_bytes_of_kernel(std::string_view name) {
   for (const auto& [word, size] : words)
     if (name.find(word) != std::string_view::npos) return size;
   return 0;
+}
+
+LaunchShape launch_shape(std::string_view args) {
+  LaunchShape shape;
+  each_argument(args, [&](const std::string& key, simdjson::ondemand::value value) {
+    if (key == "grid") {
+      shape.grid = three(value);
+    } else if (key == "block") {
+      shape.block = three(value);
+    } else if (key == "registers per thread") {
+      shape.registers = value.get_int64();
+    } else if (key == "shared memory") {
+      shape.static_shared_bytes = value.get_int64();
+    }
+  });
+  return shape;
+}
+
+Op gemm_of(const GemmSides& sides, std::string_view a_type, std::string_view b_type) {
+  Op op{std::string(op_kind_name(OpKind::kGemm)),
+        "",
+        {{"m", sides.m}, {"n", sides.n}, {"k", sides.k}}};
+  if (sides.batch) op.attributes.emplace_back("batch", *sides.batch);
+  op.attributes.emplace_back("a_type", std::string(a_type));
+  op.attributes.emplace_back("b_type", std::string(b_type));
+  op.attributes.emplace_back("c_type", std::string(a_type));
+  return op;
 }
 
 std::string_view number_type_of(const Argument& argument) {

@@ -30,6 +30,16 @@ struct OperatorCall {
 // Members that are not there leave their part empty.
 [[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
 
+// The launch out of a kernel's args, as written in the trace; zero where it was not recorded.
+[[nodiscard]] LaunchShape launch_shape(std::string_view args);
+
+struct GemmSides {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::optional<std::int64_t> batch = {};
+};
+// A matrix product, whose result has A's type.
+[[nodiscard]] Op gemm_of(const GemmSides& sides, std::string_view a_type, std::string_view b_type);
+
 // The name that prof.json has for the numbers of a tensor; empty if it has none.
 [[nodiscard]] std::string_view number_type_of(const Argument& argument);
 

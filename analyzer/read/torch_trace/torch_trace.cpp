@@ -1,7 +1,6 @@
 #include "read/torch_trace/torch_trace.hpp"
 
 #include "read/input_error.hpp"
-#include "read/torch_trace/args.hpp"
 #include "read/torch_trace/compiled_products.hpp"
 #include "read/torch_trace/joint_operators.hpp"
 #include "read/torch_trace/operations.hpp"
@@ -12,7 +11,6 @@
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
@@ -172,32 +170,6 @@ double length_us(const std::vector<Step>& steps, std::size_t i) {
   if (is_followed(steps, i) && steps[i + 1].start_us > start_us)
     return steps[i + 1].start_us - start_us;
   return std::max({start_us, steps[i].end_us, steps[i].host_end_us}) - start_us;
-}
-
-std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
-  std::array<std::int64_t, 3> sides{};
-  std::size_t i = 0;
-  for (auto side : value.get_array()) {
-    if (i < sides.size()) sides[i] = side.get_int64();
-    ++i;
-  }
-  return sides;
-}
-
-LaunchShape launch_shape(std::string_view args) {
-  LaunchShape shape;
-  each_argument(args, [&](const std::string& key, simdjson::ondemand::value value) {
-    if (key == "grid") {
-      shape.grid = three(value);
-    } else if (key == "block") {
-      shape.block = three(value);
-    } else if (key == "registers per thread") {
-      shape.registers = value.get_int64();
-    } else if (key == "shared memory") {
-      shape.static_shared_bytes = value.get_int64();
-    }
-  });
-  return shape;
 }
 
 // The driver's copies, as the injected library describes them; "Memcpy HtoD (Pinned -> Device)".

@@ -1,6 +1,7 @@
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 
 #include "model/calibrated/analytic.hpp"
+#include "read/kernel_tile.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -174,24 +174,7 @@ GemmKernel kernel_by_rows(const GemmShape& shape) {
   return {.tile_m = tile->m, .tile_n = tile->n, .splits = 1};
 }
 
-constexpr double kLeastSide = 8, kLargestSide = 512;
 constexpr double kMostSplits = 32;
-
-bool is_decimal_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-// The number that begins at `place`, which moves behind it; 0 where there is none.
-double number_at(std::string_view text, std::size_t& place) {
-  double number = 0;
-  for (; place < text.size() && is_decimal_digit(text[place]); ++place)
-    number = 10 * number + (text[place] - '0');
-  return number;
-}
-
-bool is_side(double side) {
-  return side >= kLeastSide && side <= kLargestSide && std::fmod(side, 8) == 0;
-}
 
 // A split of k, if the blocks are a whole number of covers of C; else 0.
 double splits_of(const GemmShape& shape, double tile_m, double tile_n, double blocks) {
@@ -447,23 +430,9 @@ GemmTime GemmAnalytic::predict_as(const GemmShape& shape, const GemmTime& choice
                                    .splits = static_cast<double>(choice.splits)});
 }
 
-std::optional<std::pair<double, double>> tile_in(std::string_view name) {
-  for (std::size_t place = 0; place < name.size(); ++place) {
-    if (!is_decimal_digit(name[place]) || (place > 0 && is_decimal_digit(name[place - 1])))
-      continue;
-    std::size_t next = place;
-    const double first = number_at(name, next);
-    if (next + 1 >= name.size() || name[next] != 'x') continue;
-    ++next;
-    const double second = number_at(name, next);
-    if (is_side(first) && is_side(second)) return std::pair(first, second);
-  }
-  return std::nullopt;
-}
-
 std::optional<GemmKernel> gemm_kernel(std::string_view name, const GemmShape& shape,
                                       double blocks) {
-  const auto tile = tile_in(name);
+  const auto tile = read::tile_in(name);
   if (!tile) return std::nullopt;
   const auto [columns, rows] = *tile;
   for (const auto& [m, n] : {std::pair(rows, columns), std::pair(columns, rows)}) {

@@ -118,10 +118,6 @@ class GemmAnalytic {
   std::vector<Tile> tiles_;
 };
 
-// Returns the first "AxB" in a kernel's name whose numbers can be sides of a tile: columns, then
-// rows of a row-major C.
-[[nodiscard]] std::optional<std::pair<double, double>> tile_in(std::string_view name);
-
 // Returns the tile in the name of a kernel that multiplies matrices ("ampere_sgemm_128x64_tn",
 // "sm90_xmma_gemm_..._tilesize128x256x64_...", "nvjet_hsh_128x256_..."), if the launch bears it
 // out: with it, `blocks` cover C a whole number of times, once for each part of a split k.  Names
