@@ -13,8 +13,8 @@ from host_program import Failure, Skip, preloaded, run
 WHOLE_RUN = 1_000_000_000  # warm-up iterations; no program comes near
 GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
 # Name: claim, program, arguments.
-HOSTS = {"static": (1, "launch_census_static", ["streams"]), "static_graph": (5, "launch_census_static", ["graph"]),
-         "shared": (2, "launch_census_shared", ["streams"]), "shared_graph": (5, "launch_census_shared", ["graph"]),
+HOSTS = {"static": (1, "loops_static", ["streams"]), "static_graph": (5, "loops_static", ["graph"]),
+         "shared": (2, "loops", ["streams"]), "shared_graph": (5, "loops", ["graph"]),
          "driver": (6, "launch_census_driver", []), "thrust": (56, "launch_census_thrust", []),
          "cublas": (3, "library_calls_cublas", ["--without", "Lt"]), "cublaslt": (4, "library_calls_cublas", ["--only", "Lt"]),
          "cudnn": (9, "library_calls_cudnn", []), "nccl": (8, "library_calls_nccl", [])}

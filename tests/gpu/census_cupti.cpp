@@ -2,15 +2,13 @@
 //
 // Writes CENSUS_OUT (default census.json) when the process ends:
 //
-//   {"cupti_version": 130001,
-//    "driver_calls": {"cuLaunchKernel": 150, "cuGraphLaunch": 100},
-//    "kernels": {"add_one": 75},
+//   {"driver_calls": {"cuLaunchKernel": 150, "cuGraphLaunch": 100},
 //    "activities": {"add_one": [1120, 1088]},
 //    "starts": {"add_one": [0, 5200]},
-//    "dropped_records": 0, "errors": []}
+//    "errors": []}
 //
-// Calls of the application by function, its kernel launches by name, the kernels' durations on the
-// device in nanoseconds in the order of their starts, and those starts since the first of all.
+// Calls of the application by function, its kernels' durations on the device in nanoseconds in the
+// order of their starts, and those starts since the first of all.
 //
 // It has nothing of the injected library in it, so that a mistake cannot be made twice.
 #include <cuda.h>
@@ -37,7 +35,7 @@ using KernelRecord = CUpti_ActivityKernel10;
 using KernelRecord = CUpti_ActivityKernel9;  // CUPTI 12.4 to 12.9
 #endif
 
-constexpr std::array kKernelLaunches{
+constexpr std::array kLaunches{
     CUPTI_DRIVER_TRACE_CBID_cuLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync,
@@ -48,8 +46,6 @@ constexpr std::array kKernelLaunches{
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice,
-};
-constexpr std::array kGraphLaunches{
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
@@ -62,9 +58,7 @@ struct Activity {
 struct Census {
   std::mutex mutex;
   std::map<std::string, std::uint64_t> driver_calls;
-  std::map<std::string, std::uint64_t> kernels;
   std::map<std::string, std::vector<Activity>> activities;
-  std::uint64_t dropped_records = 0;
   std::vector<std::string> errors;
 };
 
@@ -83,15 +77,12 @@ bool succeeded(CUptiResult result, const char* what) {
   return false;
 }
 
-void CUPTIAPI on_driver_call(void*, CUpti_CallbackDomain, CUpti_CallbackId id,
+void CUPTIAPI on_driver_call(void*, CUpti_CallbackDomain, CUpti_CallbackId,
                              const void* callback_data) {
   const auto& call = *static_cast<const CUpti_CallbackData*>(callback_data);
   if (call.callbackSite != CUPTI_API_ENTER) return;
   const std::lock_guard lock(census().mutex);
   ++census().driver_calls[call.functionName];
-  const bool is_kernel = std::any_of(kKernelLaunches.begin(), kKernelLaunches.end(),
-                                     [&](auto known) { return known == id; });
-  if (is_kernel) ++census().kernels[call.symbolName != nullptr ? call.symbolName : "(no name)"];
 }
 
 constexpr std::size_t kBufferBytes = 4U << 20U;
@@ -113,8 +104,9 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream_id, std::uint8
     census().activities[kernel->name].push_back({kernel->start, kernel->end - kernel->start});
   }
   std::size_t dropped = 0;
-  if (cuptiActivityGetNumDroppedRecords(context, stream_id, &dropped) == CUPTI_SUCCESS) {
-    census().dropped_records += dropped;
+  if (cuptiActivityGetNumDroppedRecords(context, stream_id, &dropped) == CUPTI_SUCCESS &&
+      dropped > 0) {
+    census().errors.push_back(std::to_string(dropped) + " records were dropped");
   }
   std::free(buffer);
 }
@@ -131,12 +123,8 @@ void write_census() {
     succeeded(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   }
   const std::lock_guard lock(census().mutex);
-  std::uint32_t version = 0;
-  cuptiGetVersion(&version);
   nlohmann::ordered_json file;
-  file["cupti_version"] = version;
   file["driver_calls"] = census().driver_calls;
-  file["kernels"] = census().kernels;
   file["activities"] = nlohmann::ordered_json::object();
   file["starts"] = nlohmann::ordered_json::object();
   std::uint64_t first_ns = UINT64_MAX;
@@ -153,7 +141,6 @@ void write_census() {
       starts.push_back(activity.start_ns - first_ns);
     }
   }
-  file["dropped_records"] = census().dropped_records;
   file["errors"] = census().errors;
   const char* path = std::getenv("CENSUS_OUT");
   std::ofstream(path != nullptr ? path : "census.json") << file.dump(1) << '\n';
@@ -165,13 +152,9 @@ void write_census() {
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   CUpti_SubscriberHandle subscriber = nullptr;
   if (succeeded(cuptiSubscribe(&subscriber, on_driver_call, nullptr), "cuptiSubscribe")) {
-    for (const auto id : kKernelLaunches) {
+    for (const auto id : kLaunches) {
       succeeded(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
                 "launch callback");
-    }
-    for (const auto id : kGraphLaunches) {
-      succeeded(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                "graph callback");
     }
   }
   if (wants_activities()) {

@@ -17,10 +17,10 @@ from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run
 
 
 def compare_results(check, name, under, arguments, alone, **settings):
-    """Compares what same_results prints under the injected library with what it prints alone (claim 50)."""
+    """Compares what `loops results` prints under the injected library with what it prints alone (claim 50)."""
     with check.claim("50", name):
         profile = check.folder / f"{name.replace(' ', '_')}.json"
-        said = run([check.program("same_results"), *arguments], under(check.library, profile, repeat=2, warmup=3, **settings), 9)
+        said = run([check.program("loops"), "results", *arguments], under(check.library, profile, repeat=2, warmup=3, **settings), 9)
         if "profiling is off: CUPTI" in said.last_words:
             raise Skip(said.last_words)
         lines = said.stdout.splitlines()
@@ -37,7 +37,7 @@ def compute_sanitizer(check):
     if sanitizer is None:
         raise Skip("no compute-sanitizer here")
     try:
-        said = run([sanitizer, "--tool", "memcheck", "--error-exitcode", "99", check.program("same_results")],
+        said = run([sanitizer, "--tool", "memcheck", "--error-exitcode", "99", check.program("loops"), "results"],
                    preloaded(check.library, check.folder / "sanitized.json", repeat=2, warmup=3), 20)
     except Failure as failure:
         if "Internal Sanitizer Error" in str(failure):
@@ -48,8 +48,8 @@ def compute_sanitizer(check):
 
 def part_results(check):
     with check.claim("50, 51", "the program alone"):
-        check.need(check.program("same_results"), check.library)
-        command = [check.program("same_results"), "--reset"]
+        check.need(check.program("loops"), check.library)
+        command = [check.program("loops"), "results", "--reset"]
         alone = run(command, {}, 9).stdout.splitlines()
         if run(command, {}, 9).stdout.splitlines() != alone:
             raise Failure("it does not repeat its own results")

@@ -30,6 +30,36 @@ inline void* take_memory(std::size_t bytes) {
   return memory;
 }
 
+inline cudaStream_t make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return stream;
+}
+
+inline void wait(cudaStream_t stream) {
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+// Returns the graph of what `work` launches on the stream.
+template <typename Work>
+cudaGraph_t captured(cudaStream_t stream, const Work& work) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+  work();
+  check(cudaStreamEndCapture(stream, &graph), "end capture");
+  return graph;
+}
+
+// The graph is destroyed at once, as PyTorch does.
+template <typename Work>
+cudaGraphExec_t captured_exec(cudaStream_t stream, const Work& work) {
+  cudaGraph_t graph = captured(stream, work);
+  cudaGraphExec_t exec = nullptr;
+  check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+  check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  return exec;
+}
+
 // Ends the program if the runtime finds no device; the reason is on stderr.
 inline void skip_without_gpu() {
   int count = 0;

@@ -21,7 +21,8 @@
 
 namespace {
 
-using namespace inline_prof::gpu_test;
+namespace gpu_test = inline_prof::gpu_test;
+using namespace gpu_test;
 using Clock = std::chrono::steady_clock;
 using Nodes = std::vector<CUgraphNode>;
 
@@ -32,7 +33,7 @@ void check(CUresult result, const char* what) {
   std::fprintf(stderr, "%s: %s\n", what, text);
   std::exit(1);
 }
-using inline_prof::gpu_test::check;
+using gpu_test::check;
 
 // One kernel a length, so that the model of a rehearsal can tell them apart.
 template <int kLengthUs>
@@ -63,7 +64,6 @@ constexpr std::size_t kLongHold = 8;
 class Spins {
  public:
   Spins() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     times_ = static_cast<KernelTimes*>(take_memory(sizeof *times_));
     cycles_per_us_ = cycles_per_us_when_warm(stream_);
     for (std::size_t i = 0; i < kSpins.size(); ++i)
@@ -71,7 +71,7 @@ class Spins {
   }
 
   [[nodiscard]] CUstream stream() const { return stream_; }
-  void wait() const { check(cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
+  void wait() const { gpu_test::wait(stream_); }
 
   CUgraphNode add(CUgraph graph, const Nodes& after, std::size_t length,
                   KernelTimes* times = nullptr) const {
@@ -109,10 +109,7 @@ class Spins {
 
   // The driver knows the kernel by a handle of its own: a capture of one launch has it.
   [[nodiscard]] CUDA_KERNEL_NODE_PARAMS parameters_of(const Spin& spin) const {
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin capture");
-    spin.kernel<<<1, 1, 0, stream_>>>(0, times_);
-    check(cudaStreamEndCapture(stream_, &graph), "end capture");
+    cudaGraph_t graph = captured(stream_, [&] { spin.kernel<<<1, 1, 0, stream_>>>(0, times_); });
     CUgraphNode node = nullptr;
     std::size_t count = 1;
     check(cuGraphGetNodes(graph, &node, &count), "cuGraphGetNodes");
@@ -122,7 +119,7 @@ class Spins {
     return parameters;
   }
 
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = make_stream();
   KernelTimes* times_ = nullptr;  // of kernels that nobody asks
   double cycles_per_us_ = 0;
   std::array<CUDA_KERNEL_NODE_PARAMS, kSpins.size()> parameters_{};

@@ -1,4 +1,4 @@
-// An application that launches through Thrust only; see launch_census.cu.
+// An application that launches through Thrust only; see census.py.
 #include "gpu_check.hpp"
 
 #include <inline_prof/profile.hpp>

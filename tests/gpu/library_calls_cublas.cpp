@@ -1,8 +1,5 @@
 // Matrix products of known shapes by cuBLAS and cuBLASLt, each once an iteration.
-#include "gpu_check.hpp"
 #include "named_calls.hpp"
-
-#include <inline_prof/profile.hpp>
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -19,7 +16,6 @@ using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
 using inline_prof::gpu_test::take_memory;
 
-constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each matrix, and of the workspace
 const float kOne = 1.0F;
 const float kZero = 0.0F;
@@ -109,12 +105,10 @@ void add_products(NamedCalls& calls, cublasHandle_t handle, const Memory& memory
   add_typed_products(calls, handle, memory);
   add_gemm_ex(calls, handle, memory, "gemmEx of bf16 to f32", {256, 512, 1024}, CUDA_R_16BF,
               CUDA_R_32F);
-  add_gemm_ex(calls, handle, memory, "gemmEx of f16, large", {4096, 2048, 1024}, CUDA_R_16F,
-              CUDA_R_16F);
-  add_gemm_ex(calls, handle, memory, "gemmEx of f16, one column", {2048, 1, 4096}, CUDA_R_16F,
-              CUDA_R_16F);
-  add_gemm_ex(calls, handle, memory, "gemmEx of f16, long k", {64, 72, 16384}, CUDA_R_16F,
-              CUDA_R_16F);
+  for (const auto& [name, shape] : {std::pair{"gemmEx of f16, large", Shape{4096, 2048, 1024}},
+                                    std::pair{"gemmEx of f16, one column", Shape{2048, 1, 4096}},
+                                    std::pair{"gemmEx of f16, long k", Shape{64, 72, 16384}}})
+    add_gemm_ex(calls, handle, memory, name, shape, CUDA_R_16F, CUDA_R_16F);
   calls.add("gemmStridedBatchedEx of f16", [=] {
     constexpr int batch = 6;
     constexpr long long m = 128, n = 64, k = 96;
@@ -288,25 +282,14 @@ void add_matmuls(NamedCalls& calls, cublasLtHandle_t handle, cudaStream_t stream
 }  // namespace
 
 int main(int argc, char** argv) {
-  inline_prof::gpu_test::skip_without_gpu();
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  const Memory memory;
-  NamedCalls calls(argc, argv);
-  cublasHandle_t handle = nullptr;
-  cublasLtHandle_t lt_handle = nullptr;
-  try {
+  return inline_prof::gpu_test::make_calls(argc, argv, [](NamedCalls& calls, cudaStream_t stream) {
+    const Memory memory;
+    cublasHandle_t handle = nullptr;
+    cublasLtHandle_t lt_handle = nullptr;
     accept(cublasCreate(&handle), "cublasCreate");
     accept(cublasSetStream(handle, stream), "cublasSetStream");
     accept(cublasLtCreate(&lt_handle), "cublasLtCreate");
-  } catch (const std::runtime_error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  add_products(calls, handle, memory);
-  add_matmuls(calls, lt_handle, stream, memory);
-  check(cudaDeviceSynchronize(), "the first calls");
-  const bool is_good = calls.make_all(kIterations, [] { PROFILE_ITERATION(); });
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  return is_good ? 0 : 1;
+    add_products(calls, handle, memory);
+    add_matmuls(calls, lt_handle, stream, memory);
+  });
 }

@@ -1,10 +1,7 @@
 // Convolutions of known shapes by cuDNN, each once an iteration: by the older functions, with every
 // algorithm of a forward one, and by plans of the graph interface.
 #include "cudnn_layer.hpp"
-#include "gpu_check.hpp"
 #include "named_calls.hpp"
-
-#include <inline_prof/profile.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -13,12 +10,10 @@
 namespace {
 
 using namespace cudnn_graph;
-using inline_prof::gpu_test::check;
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
 using inline_prof::gpu_test::take_memory;
 
-constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each tensor
 constexpr std::size_t kWorkspaceBytes = std::size_t{512} << 20;
 
@@ -165,23 +160,12 @@ void add_graph_calls(NamedCalls& calls, cudnnHandle_t handle, const Memory& memo
 }  // namespace
 
 int main(int argc, char** argv) {
-  inline_prof::gpu_test::skip_without_gpu();
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  cudnnHandle_t handle = nullptr;
-  try {
+  return inline_prof::gpu_test::make_calls(argc, argv, [](NamedCalls& calls, cudaStream_t stream) {
+    cudnnHandle_t handle = nullptr;
     accept(cudnnCreate(&handle), "cudnnCreate");
     accept(cudnnSetStream(handle, stream), "cudnnSetStream");
-  } catch (const std::runtime_error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  const Memory memory;
-  NamedCalls calls(argc, argv);
-  add_older_calls(calls, handle, memory);
-  add_graph_calls(calls, handle, memory);
-  check(cudaDeviceSynchronize(), "the first calls");
-  const bool is_good = calls.make_all(kIterations, [] { PROFILE_ITERATION(); });
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  return is_good ? 0 : 1;
+    const Memory memory;
+    add_older_calls(calls, handle, memory);
+    add_graph_calls(calls, handle, memory);
+  });
 }

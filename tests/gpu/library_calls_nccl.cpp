@@ -3,10 +3,7 @@
 //
 // One rank copies if it can.  It launches a kernel to scale (the mean of f32) and to send to
 // itself; two ranks always launch.
-#include "gpu_check.hpp"
 #include "named_calls.hpp"
-
-#include <inline_prof/profile.hpp>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -118,7 +115,7 @@ std::vector<Rank> make_ranks() {
   for (int i = 0; i < count; ++i) {
     check(cudaSetDevice(i), "cudaSetDevice");
     Rank rank{.number = i, .ranks = count, .comm = comms[static_cast<std::size_t>(i)]};
-    check(cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    rank.stream = make_stream();
     rank.from = take_memory(kBytes);
     rank.to = take_memory(kBytes);
     ranks.push_back(rank);
@@ -128,7 +125,7 @@ std::vector<Rank> make_ranks() {
 
 void synchronize(const std::vector<Rank>& ranks) {
   for (const Rank& rank : ranks)
-    check(cudaStreamSynchronize(rank.stream), "cudaStreamSynchronize");
+    wait(rank.stream);
 }
 
 }  // namespace
@@ -142,7 +139,7 @@ int main(int argc, char** argv) {
     for (const Step& step : kSteps)
       calls.add(step.name, [&] { return [&] { make(ranks, step); }; });
     synchronize(ranks);
-    const bool is_good = calls.make_all(kIterations, [] { PROFILE_ITERATION(); });
+    const bool is_good = calls.make_all(kIterations);
     synchronize(ranks);
     for (const Rank& rank : ranks)
       static_cast<void>(ncclCommDestroy(rank.comm));

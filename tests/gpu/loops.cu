@@ -17,6 +17,13 @@
 //       reads the loss back, every 200th is followed by an evaluation.  Prints a JSON object:
 //       steps, launches of a step, its first kernel, and with --ranges the NVTX ranges and the path
 //       of each launch.
+//   loops streams|graph
+//       Has launches that CUPTI and the injected library count (census.py): every launch form of
+//       the runtime on two streams and from two threads, or replays of a captured graph.
+//   loops results [--reset]
+//       Prints for each part of it a sum over the bits of what it computed, which must not change
+//       under the injected library.  --reset: the device is reset half way, and everything made
+//       anew.
 #include "gpu_check.hpp"
 #include "spin_kernels.cuh"
 
@@ -28,7 +35,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cooperative_groups.h>
 #include <csignal>
+#include <cstring>
 #include <map>
 #include <string>
 #include <thread>
@@ -48,16 +57,6 @@ int number(const Options& options, const char* name, int otherwise) {
 
 bool has(const Options& options, const char* name) {
   return options.count(name) > 0;
-}
-
-cudaStream_t make_stream() {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  return stream;
-}
-
-void wait(cudaStream_t stream) {
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
 // --- rate
@@ -100,7 +99,10 @@ class OverheadLoop {
       kernels_ = 20;
       kernel_us_ = 200;
     } else if (what == "graph") {
-      make_graph();
+      exec_ = captured_exec(stream_, [this] {
+        for (int i = 0; i < kernels_ / kReplays; ++i)
+          launch();
+      });
     }
   }
 
@@ -129,16 +131,6 @@ class OverheadLoop {
 
   void launch() {
     work<<<1, 1, 0, stream_>>>(static_cast<std::int64_t>(kernel_us_ * cycles_per_us_));
-  }
-
-  void make_graph() {
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin capture");
-    for (int i = 0; i < kernels_ / kReplays; ++i)
-      launch();
-    check(cudaStreamEndCapture(stream_, &graph), "end capture");
-    check(cudaGraphInstantiate(&exec_, graph, 0), "cudaGraphInstantiate");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
   }
 
   bool has_ranges_;
@@ -390,18 +382,185 @@ int run_training(const Options& options) {
   return 0;
 }
 
+// --- launches that are counted
+
+constexpr int kCensusIterations = 25;
+constexpr int kReplaysPerIteration = 4;
+
+__global__ void add_one(float* value) {
+  value[threadIdx.x] += 1.0F;
+}
+
+__global__ void scale(float* value, float factor) {
+  value[threadIdx.x] *= factor;
+}
+
+__global__ void cooperative(float* value) {
+  cooperative_groups::this_grid().sync();
+  value[threadIdx.x] += 2.0F;
+}
+
+void launch_extended(float* values, cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(32);
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, scale, values, 0.5F), "cudaLaunchKernelEx");
+}
+
+void launch_cooperative(float* values, cudaStream_t stream) {
+  void* arguments[] = {&values};
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(cooperative), dim3(1), dim3(32),
+                                    arguments, 0, stream),
+        "cudaLaunchCooperativeKernel");
+}
+
+int run_streams(const Options&) {
+  cudaStream_t first = make_stream();
+  cudaStream_t second = nullptr;
+  check(cudaStreamCreate(&second), "cudaStreamCreate");  // waits for the legacy stream
+  auto* values = static_cast<float*>(take_memory(64 * sizeof(float)));
+  for (int i = 0; i < kCensusIterations; ++i) {
+    PROFILE_ITERATION();
+    add_one<<<1, 32, 0, first>>>(values);
+    scale<<<1, 32, 0, first>>>(values, 0.25F);
+    add_one<<<1, 32, 0, first>>>(values);
+    launch_extended(values, first);
+    launch_cooperative(values, first);
+    add_one<<<1, 32>>>(values);  // the legacy stream
+    std::thread([&] {
+      add_one<<<1, 32, 0, second>>>(values + 32);
+      check(cudaGetLastError(), "launch on another thread");
+    }).join();
+    check(cudaGetLastError(), "launch");
+  }
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return 0;
+}
+
+int run_graph(const Options&) {
+  cudaStream_t stream = make_stream();
+  auto* values = static_cast<float*>(take_memory(32 * sizeof(float)));
+  cudaGraphExec_t exec = captured_exec(stream, [&] {
+    add_one<<<1, 32, 0, stream>>>(values);
+    scale<<<1, 32, 0, stream>>>(values, 0.5F);
+    add_one<<<1, 32, 0, stream>>>(values);
+  });
+  for (int i = 0; i < kCensusIterations; ++i) {
+    PROFILE_ITERATION();
+    for (int replay = 0; replay < kReplaysPerIteration; ++replay)
+      check(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
+    scale<<<1, 32, 0, stream>>>(values, 0.5F);  // beside the graph
+  }
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+  return 0;
+}
+
+// --- results
+
+constexpr int kCount = 1 << 16;
+constexpr int kThreads = 256;
+
+__global__ void start(float* values) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  values[i] = 1.0F + static_cast<float>(i % 97U) * 0.01F;
+}
+
+__global__ void relax(const float* from, float* to) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned next = (i + 1) % kCount;
+  to[i] = 0.49F * from[i] + 0.5F * from[next] + 0.01F * sinf(from[i]);
+}
+
+// Returns FNV-1a over the bits: any changed bit changes it (with a chance of 2^-64 to the
+// contrary).
+std::uint64_t sum_of_bits(const std::vector<float>& values) {
+  std::uint64_t sum = 0xcbf29ce484222325ULL;
+  for (const float value : values) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    sum = (sum ^ bits) * 0x100000001b3ULL;
+  }
+  return sum;
+}
+
+// Numbers on a stream of their own.
+class Part {
+ public:
+  Part() {
+    check(cudaMalloc(&a_, kBytes), "cudaMalloc");
+    check(cudaMalloc(&b_, kBytes), "cudaMalloc");
+    start<<<kCount / kThreads, kThreads, 0, stream_>>>(a_);
+  }
+  void two_steps() {
+    relax<<<kCount / kThreads, kThreads, 0, stream_>>>(a_, b_);
+    relax<<<kCount / kThreads, kThreads, 0, stream_>>>(b_, a_);
+    check(cudaGetLastError(), "launch");
+  }
+  [[nodiscard]] cudaStream_t stream() const { return stream_; }
+  void say(const char* name) {
+    std::vector<float> values(kCount);
+    check(cudaMemcpyAsync(values.data(), a_, kBytes, cudaMemcpyDeviceToHost, stream_),
+          "cudaMemcpyAsync");
+    wait(stream_);
+    std::printf("%s %016llx\n", name, static_cast<unsigned long long>(sum_of_bits(values)));
+    check(cudaFree(a_), "cudaFree");
+    check(cudaFree(b_), "cudaFree");
+    check(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+  }
+
+ private:
+  static constexpr std::size_t kBytes = kCount * sizeof(float);
+
+  cudaStream_t stream_ = make_stream();
+  float* a_ = nullptr;
+  float* b_ = nullptr;
+};
+
+void compute(const char* streams_name, const char* graph_name) {
+  Part first;
+  Part second;
+  Part replayed;
+  cudaGraphExec_t exec = captured_exec(replayed.stream(), [&] { replayed.two_steps(); });
+  for (int i = 0; i < 150; ++i) {
+    PROFILE_ITERATION();
+    first.two_steps();
+    second.two_steps();
+    check(cudaGraphLaunch(exec, replayed.stream()), "cudaGraphLaunch");
+    // Another thread builds the copies of the graph in real time, which the simulated GPU does not
+    // take.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  first.say(streams_name);
+  second.say(streams_name);
+  replayed.say(graph_name);
+  check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+}
+
+int run_results(const Options& options) {
+  compute("streams", "graph");
+  if (has(options, "--reset")) {
+    check(cudaDeviceReset(), "cudaDeviceReset");
+    compute("streams after a reset", "graph after a reset");
+  }
+  return 0;
+}
+
 int wrong_command_line() {
-  std::fprintf(stderr, "usage: loops rate|overhead|paced|training [OPTION...]: see loops.cu\n");
+  std::fprintf(stderr,
+               "usage: loops rate|overhead|paced|training|streams|graph|results [OPTION...]: see "
+               "loops.cu\n");
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, int (*)(const Options&)> loops{{"rate", run_rate},
-                                                             {"overhead", run_overhead},
-                                                             {"paced", run_paced},
-                                                             {"training", run_training}};
+  const std::map<std::string, int (*)(const Options&)> loops{
+      {"rate", run_rate},         {"overhead", run_overhead}, {"paced", run_paced},
+      {"training", run_training}, {"streams", run_streams},   {"graph", run_graph},
+      {"results", run_results}};
   const auto loop = argc < 2 ? loops.end() : loops.find(argv[1]);
   if (loop == loops.end()) return wrong_command_line();
   Options options;

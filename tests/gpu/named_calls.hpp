@@ -7,6 +7,10 @@
 //   about NAME: WORDS    what a table may want to know: an algorithm
 #pragma once
 
+#include "gpu_check.hpp"
+
+#include <inline_prof/profile.hpp>
+
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
@@ -49,11 +53,11 @@ class NamedCalls {
   }
 
   // Makes all calls in each iteration; returns false if one was refused.
-  bool make_all(int iterations, const Call& begin_iteration) const {
+  bool make_all(int iterations) const {
     std::string name;
     try {
       for (int i = 0; i < iterations; ++i) {
-        begin_iteration();
+        PROFILE_ITERATION();
         for (const auto& [each, call] : calls_) {
           name = each;
           call();
@@ -73,5 +77,23 @@ class NamedCalls {
   std::string word_;
   std::vector<std::pair<std::string, Call>> calls_;
 };
+
+// The whole of a program with one stream: `add` opens the library and adds its calls.
+inline int make_calls(int argc, char** argv,
+                      const std::function<void(NamedCalls&, cudaStream_t)>& add) {
+  constexpr int kIterations = 45;
+  skip_without_gpu();
+  NamedCalls calls(argc, argv);
+  try {
+    add(calls, make_stream());
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  check(cudaDeviceSynchronize(), "the first calls");
+  const bool is_good = calls.make_all(kIterations);
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return is_good ? 0 : 1;
+}
 
 }  // namespace inline_prof::gpu_test

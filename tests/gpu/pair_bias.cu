@@ -1,7 +1,7 @@
 // Measures the time that a pair of CUDA events adds to the kernel between them (claims 12 to 16,
 // 58).
 //
-//   pair_bias [--repeats N] OUT.json
+//   pair_bias OUT.json
 //
 // Kernels of known length run between two events in the states of the injected library's
 // calibration, and in two more:
@@ -21,7 +21,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 
 namespace {
 
@@ -65,9 +64,7 @@ struct Row {
 
 class Bench {
  public:
-  explicit Bench(int repeats) : repeats_(repeats) {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), "cudaStreamCreate");
+  Bench() {
     check(cudaDeviceGetAttribute(&sm_count_, cudaDevAttrMultiProcessorCount, 0),
           "cudaDeviceGetAttribute");
     times_ = static_cast<KernelTimes*>(take_memory(sizeof(KernelTimes) * kPairsPerHold));
@@ -94,7 +91,7 @@ class Bench {
       if (state == "beside") keep_other_stream_busy(target_us);
       busy(row);
       blocks_ = 1;
-      check(cudaStreamSynchronize(other_), "cudaStreamSynchronize");
+      wait(other_);
     }
     rows_.push_back(row);
   }
@@ -126,6 +123,7 @@ class Bench {
   }
 
  private:
+  static constexpr int kRepeats = 64;
   static constexpr int kPairsPerHold = 16;  // as the injected library's calibration queues
   // 48 calls of a few microseconds each are queued well before it ends.
   static constexpr double kHoldUs = 2000;
@@ -140,17 +138,17 @@ class Bench {
   }
 
   void idle(Row& row) {
-    for (int i = 0; i < repeats_; ++i) {
-      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    for (int i = 0; i < kRepeats; ++i) {
+      wait(stream_);
       queue_pair(row, 0);
       read_pairs(row, 1);
     }
   }
 
   void busy(Row& row) {
-    for (int done = 0; done < repeats_; done += kPairsPerHold) {
+    for (int done = 0; done < kRepeats; done += kPairsPerHold) {
       hold<<<1, 1, 0, stream_>>>(cycles(kHoldUs));
-      const int count = std::min(kPairsPerHold, repeats_ - done);
+      const int count = std::min(kPairsPerHold, kRepeats - done);
       for (int i = 0; i < count; ++i)
         queue_pair(row, i);
       read_pairs(row, count);
@@ -158,25 +156,21 @@ class Bench {
   }
 
   void graph(Row& row) {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin capture");
-    check(cudaEventRecordWithFlags(pairs_[0].start, stream_, cudaEventRecordExternal), "record");
-    launch(row, 0);
-    check(cudaEventRecordWithFlags(pairs_[0].stop, stream_, cudaEventRecordExternal), "record");
-    check(cudaStreamEndCapture(stream_, &graph), "end capture");
-    check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
-    for (int i = 0; i < repeats_; ++i) {
+    cudaGraphExec_t exec = captured_exec(stream_, [&] {
+      check(cudaEventRecordWithFlags(pairs_[0].start, stream_, cudaEventRecordExternal), "record");
+      launch(row, 0);
+      check(cudaEventRecordWithFlags(pairs_[0].stop, stream_, cudaEventRecordExternal), "record");
+    });
+    for (int i = 0; i < kRepeats; ++i) {
       check(cudaGraphLaunch(exec, stream_), "cudaGraphLaunch");
       read_pairs(row, 1);
     }
     check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
   }
 
   void keep_other_stream_busy(double target_us) {
     constexpr double kNeighbourUs = 500;
-    const double all_us = repeats_ * (target_us + kHoldUs / kPairsPerHold);
+    const double all_us = kRepeats * (target_us + kHoldUs / kPairsPerHold);
     for (int i = 0; i < static_cast<int>(all_us / kNeighbourUs) + 1; ++i)
       hold<<<1, 1, 0, other_>>>(cycles(kNeighbourUs));
   }
@@ -199,7 +193,7 @@ class Bench {
   }
 
   void read_pairs(Row& row, int count) {
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    wait(stream_);
     KernelTimes times[kPairsPerHold] = {};
     if (row.kernel == "spin")
       check(cudaMemcpy(times, times_, sizeof times, cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -211,11 +205,10 @@ class Bench {
     }
   }
 
-  int repeats_;
   int sm_count_ = 1;
   unsigned blocks_ = 1;
-  cudaStream_t stream_ = nullptr;
-  cudaStream_t other_ = nullptr;
+  cudaStream_t stream_ = make_stream();
+  cudaStream_t other_ = make_stream();
   KernelTimes* times_ = nullptr;
   Pair pairs_[kPairsPerHold] = {};
   double cycles_per_us_ = 0;
@@ -226,21 +219,12 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int repeats = 64;
-  const char* path = nullptr;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--repeats") == 0 && i + 1 < argc) {
-      repeats = std::atoi(argv[++i]);
-    } else {
-      path = argv[i];
-    }
-  }
-  if (path == nullptr || repeats < 1) {
-    std::fprintf(stderr, "usage: pair_bias [--repeats N] OUT.json\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: pair_bias OUT.json\n");
     return 2;
   }
   skip_without_gpu();
-  Bench bench(repeats);
+  Bench bench;
   for (const char* kernel : {"", "empty_kernel"}) {
     for (const char* state : {"idle", "busy", "graph"})
       bench.measure(state, kernel, 0);
@@ -249,7 +233,7 @@ int main(int argc, char** argv) {
     for (const char* state : {"idle", "busy", "graph", "large", "beside"})
       bench.measure(state, "spin", target_us);
   }
-  if (bench.write(path)) return 0;
-  std::fprintf(stderr, "pair_bias: cannot write %s\n", path);
+  if (bench.write(argv[1])) return 0;
+  std::fprintf(stderr, "pair_bias: cannot write %s\n", argv[1]);
   return 1;
 }

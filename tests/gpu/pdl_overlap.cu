@@ -8,7 +8,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <vector>
 
 namespace {
@@ -34,7 +33,6 @@ enum class Between { kNothing, kPair, kOrder };
 class Overlap {
  public:
   Overlap() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     for (cudaEvent_t& event : events_)
       check(cudaEventCreate(&event), "cudaEventCreate");
     int clock_khz = 0;
@@ -45,7 +43,7 @@ class Overlap {
   // Returns the median time of both kernels; kOrder has no attribute, so that one follows the
   // other.
   double both_us(Between between) {
-    std::vector<float> times_ms;
+    std::vector<double> times_us;
     for (int i = 0; i < kRepeats; ++i) {
       leads<<<1, 1, 0, stream_>>>(cycles_);  // keeps the stream busy
       record(0);
@@ -54,13 +52,12 @@ class Overlap {
       launch_follower(between != Between::kOrder);
       if (between == Between::kPair) record(2);
       record(3);
-      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+      wait(stream_);
       float ms = 0;
       check(cudaEventElapsedTime(&ms, events_[0], events_[3]), "cudaEventElapsedTime");
-      times_ms.push_back(ms);
+      times_us.push_back(static_cast<double>(ms) * 1e3);
     }
-    std::sort(times_ms.begin(), times_ms.end());
-    return static_cast<double>(times_ms[times_ms.size() / 2]) * 1e3;
+    return median(times_us);
   }
 
  private:
@@ -79,7 +76,7 @@ class Overlap {
     check(cudaLaunchKernelEx(&config, follows, cycles_), "cudaLaunchKernelEx");
   }
 
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = make_stream();
   cudaEvent_t events_[4] = {};
   std::int64_t cycles_ = 0;
 };

@@ -50,9 +50,9 @@ inline void* device_memory(std::size_t bytes) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a number to CUDA
 }
 
-// Kernels of one module that return at once.
+// Kernels of one module that return at once.  The driver compiles PTX for whatever GPU it finds.
 inline std::vector<CUfunction> load_kernels(const std::vector<std::string>& names) {
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
+  std::string text = ".version 7.0\n.target sm_70\n.address_size 64\n";
   for (const std::string& name : names)
     text += ".visible .entry " + name + "()\n{\nret;\n}\n";
   CUmodule module = nullptr;
