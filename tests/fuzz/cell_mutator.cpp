@@ -1,28 +1,19 @@
 // Changes a table, a log or a list where it means something: a cell gets a hostile value, a line
 // comes again, goes or changes its place.  What separates cells stays.
-#include <array>
+#include "mutator.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
-                                               std::size_t room, unsigned seed);
-
 namespace {
 
-using Random = std::minstd_rand;
+using namespace inline_prof::fuzz;
 
 constexpr std::string_view kSeparators = ",; \t\r";
-
-std::size_t below(Random& random, std::size_t count) {
-  return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
-}
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -35,31 +26,10 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 std::string hostile_cell(Random& random) {
-  static const std::array<const char*, 25> cells{"0",
-                                                 "-1",
-                                                 "1",
-                                                 "-0",
-                                                 "0.5",
-                                                 "1e-308",
-                                                 "1e308",
-                                                 "-1e308",
-                                                 "5e-324",
-                                                 "inf",
-                                                 "nan",
-                                                 "9007199254740992",
-                                                 "9007199254740993",
-                                                 "4294967296",
-                                                 "2147483648",
-                                                 "9223372036854775807",
-                                                 "18446744073709551615",
-                                                 "",
-                                                 "\"\"",
-                                                 "\"",
-                                                 "\"a,b\"",
-                                                 "x",
-                                                 "\x1b[2J",
-                                                 "0x10",
-                                                 "1e400"};
+  static const std::vector<std::string> cells = lines_of(
+      "0\n-1\n1\n-0\n0.5\n1e-308\n1e308\n-1e308\n5e-324\ninf\nnan\n9007199254740992\n"
+      "9007199254740993\n4294967296\n2147483648\n9223372036854775807\n18446744073709551615\n\n"
+      "\"\"\n\"\n\"a,b\"\nx\n\x1b[2J\n0x10\n1e400");
   return cells[below(random, cells.size())];
 }
 
@@ -106,7 +76,5 @@ std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::s
   std::string text;
   for (const std::string& line : lines)
     text += line + "\n";
-  if (text.size() > room) return LLVMFuzzerMutate(data, size, room);
-  std::memcpy(data, text.data(), text.size());
-  return text.size();
+  return give(text, data, size, room);
 }

@@ -4,7 +4,6 @@
 #include "read/param_log.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 namespace {
@@ -37,13 +36,7 @@ void read_param(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::as_text(data, size));
-  for (const auto parse : {read_nccl, read_param}) {
-    try {
-      parse(text);
-    } catch (const read::InputError&) {
-    }
-  }
-  return 0;
+void fuzz::check(const std::string& text) {
+  for (const auto parse : {read_nccl, read_param})
+    attempt([&] { parse(text); });
 }

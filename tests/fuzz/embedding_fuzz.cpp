@@ -1,18 +1,16 @@
 // How often rows are asked for: whatever a table says, sums end and are finite.
 #include "model/calibrated/embedding/index_distribution.hpp"
 #include "property.hpp"
-#include "read/input_error.hpp"
 #include "read/table.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 namespace {
 
 using namespace inline_prof;
 
-void check(const model::IndexDistribution& indices) {
+void check_indices(const model::IndexDistribution& indices) {
   for (const double requests : {1.0, 1e3, 1e15}) {
     for (const double capacity : {0.0, 1.0, 1e6, 1e15}) {
       const double rate = indices.hit_rate(requests, capacity);
@@ -25,21 +23,16 @@ void check(const model::IndexDistribution& indices) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::as_text(data, size));
-  try {
-    const read::Table table(text, "fuzz");
-    if (table.find("accesses")) check(model::IndexDistribution::histogram(table));
-    // As the model of a table's rows takes them: integers from 1, exponents from 0 to 8.
-    const auto rows = table.find("rows");
-    const auto alpha = table.find("alpha");
-    for (std::size_t row = 0; rows && alpha && row < table.row_count(); ++row) {
-      const double count = std::floor(table.number(row, *rows));
-      const double exponent = table.number(row, *alpha);
-      if (count < 1 || exponent < 0 || exponent > 8) continue;
-      check(model::IndexDistribution::zipf(count, exponent));
-    }
-  } catch (const read::InputError&) {
+void fuzz::check(const std::string& text) {
+  const read::Table table(text, "fuzz");
+  if (table.find("accesses")) check_indices(model::IndexDistribution::histogram(table));
+  // As the model of a table's rows takes them: integers from 1, exponents from 0 to 8.
+  const auto rows = table.find("rows");
+  const auto alpha = table.find("alpha");
+  for (std::size_t row = 0; rows && alpha && row < table.row_count(); ++row) {
+    const double count = std::floor(table.number(row, *rows));
+    const double exponent = table.number(row, *alpha);
+    if (count < 1 || exponent < 0 || exponent > 8) continue;
+    check_indices(model::IndexDistribution::zipf(count, exponent));
   }
-  return 0;
 }

@@ -1,61 +1,29 @@
 // Changes a JSON text where it means something: values that are valid and hostile, members that
 // come again, go, or change places.  libFuzzer's own changes of bytes break a text at once, and
 // hardly reach the code behind the parser.
+#include "mutator.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t room);
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
-                                               std::size_t room, unsigned seed);
-
 namespace {
 
+using namespace inline_prof::fuzz;
 using nlohmann::json;
-using Random = std::minstd_rand;
-
-std::size_t below(Random& random, std::size_t count) {
-  return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
-}
 
 json hostile_value(Random& random) {
-  static const std::array<const char*, 27> texts{
-      "0",
-      "-1",
-      "1",
-      "-0.0",
-      "0.5",
-      "9007199254740992",
-      "9007199254740993",
-      "2147483648",
-      "-2147483649",
-      "4294967296",
-      "9223372036854775807",
-      "-9223372036854775808",
-      "18446744073709551615",
-      "1e308",
-      "-1e308",
-      "5e-324",
-      "1e-300",
-      "null",
-      "true",
-      "false",
-      "[]",
-      "{}",
-      "\"\"",
-      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
-      "\"\\u0000\\u001b[2J\\n\"",
-      "\"../../../../etc/passwd\"",
-      "\"%n%s\""};
-  const std::size_t which = below(random, texts.size() + 2);
-  if (which < texts.size()) return json::parse(texts[which]);
-  if (which == texts.size()) return std::string(1 + below(random, 2000), 'a');
+  static const json values = json::parse(R"([0, -1, 1, -0.0, 0.5, 9007199254740992,
+      9007199254740993, 2147483648, -2147483649, 4294967296, 9223372036854775807,
+      -9223372036854775808, 18446744073709551615, 1e308, -1e308, 5e-324, 1e-300, null, true, false,
+      [], {}, "", [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]],
+      "\u0000\u001b[2J\n", "../../../../etc/passwd", "%n%s"])");
+  const std::size_t which = below(random, values.size() + 2);
+  if (which < values.size()) return values[which];
+  if (which == values.size()) return std::string(1 + below(random, 2000), 'a');
   return json(std::vector<double>(1 + below(random, 300), 1e300));
 }
 
@@ -124,8 +92,5 @@ std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::s
   if (document.is_discarded() || below(random, 4) == 0) return LLVMFuzzerMutate(data, size, room);
   for (std::size_t i = 1 + below(random, 4); i > 0; --i)
     change(document, random);
-  const std::string changed = document.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (changed.size() > room) return LLVMFuzzerMutate(data, size, room);
-  std::memcpy(data, changed.data(), changed.size());
-  return changed.size();
+  return give(document.dump(-1, ' ', false, json::error_handler_t::replace), data, size, room);
 }

@@ -3,7 +3,6 @@
 #include "read/measurements/measurements.hpp"
 #include "read/table.hpp"
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,18 +26,15 @@ void require_table(const read::Measurements& measurements) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::as_text(data, size));
+void fuzz::check(const std::string& text) {
   for (const std::string& kind : read::table_kinds()) {
     for (const read::ConvertSettings& settings :
          {read::ConvertSettings{}, read::ConvertSettings{{"num_gpus", "4"}, {"type", "f16"}}}) {
-      try {
+      attempt([&] {
         const read::Measurements found = read::measurements_from(text, "fuzz", kind, settings);
         require_table(found);
         require_table(read::joined({found, found}));
-      } catch (const read::InputError&) {
-      }
+      });
     }
   }
-  return 0;
 }

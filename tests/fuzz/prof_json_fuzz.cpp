@@ -1,13 +1,11 @@
 // prof.json: the parser in windows, the parser of the whole and the tree accept the same documents,
 // and read the same out of them.
 #include "property.hpp"
-#include "read/input_error.hpp"
 #include "read/prof_json/prof_json.hpp"
 #include "read/prof_json/prof_members.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -85,7 +83,7 @@ std::optional<Profile> read_any(const std::string& text) {
   }
 }
 
-void check(std::string text) {
+void check_both_parsers(std::string text) {
   text.reserve(text.size() + 64);
   const auto in_windows = read_stream(text, 64);
   const auto in_one = read_stream(text, kOneWindow);
@@ -103,7 +101,6 @@ void check(std::string text) {
 }  // namespace
 }  // namespace inline_prof::read
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  inline_prof::read::check(std::string(inline_prof::fuzz::as_text(data, size)));
-  return 0;
+void inline_prof::fuzz::check(const std::string& text) {
+  read::check_both_parsers(text);
 }

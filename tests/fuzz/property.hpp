@@ -1,14 +1,17 @@
-// Properties that a fuzz target states beside "no crash".
+// What each fuzz target defines, and the properties that it states beside "no crash".
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "read/input_error.hpp"
+
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
-#include <string_view>
+#include <string>
 
 namespace inline_prof::fuzz {
+
+// Reads the text and requires what must hold for a text that is accepted.  An InputError or a
+// ScheduleError ends it: the text was refused.
+void check(const std::string& text);
 
 // Ends the process, which is how libFuzzer is told of a finding; it then keeps the input.
 inline void require(bool holds, const char* property) {
@@ -17,21 +20,20 @@ inline void require(bool holds, const char* property) {
   std::abort();
 }
 
-inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
+// For a text that several parsers read: one may refuse it, and the next is tried.
+template <typename Read>
+void attempt(const Read& read) {
+  try {
+    read();
+  } catch (const read::InputError&) {
+  }
 }
 
 // Requires that a text which `parse` accepts reads back as it was once `write` has written it.
-template <typename Error, typename Parse, typename Write>
-int require_round_trip(std::string_view text, const Parse& parse, const Write& write) {
-  std::optional<decltype(parse(text))> first;
-  try {
-    first = parse(text);
-  } catch (const Error&) {
-    return 0;
-  }
-  require(parse(write(*first)) == *first, "what was written is what was read");
-  return 0;
+template <typename Parse, typename Write>
+void require_round_trip(const std::string& text, const Parse& parse, const Write& write) {
+  const auto first = parse(text);
+  require(parse(write(first)) == first, "what was written is what was read");
 }
 
 }  // namespace inline_prof::fuzz

@@ -5,7 +5,6 @@
 #include "read/task_graph.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -29,13 +28,11 @@ void require_times(const model::Timetable& table, std::size_t tasks) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void fuzz::check(const std::string& text) {
+  const base::JsonValue document = read::parse_json(text, "fuzz");
   try {
-    const base::JsonValue document = read::parse_json(fuzz::as_text(data, size), "fuzz");
     const model::LongestPath path(read::task_graph_from(read::TreeNode(document, "fuzz")));
     require_times(path.timetable(), path.graph().tasks.size());
-  } catch (const read::InputError&) {
   } catch (const std::invalid_argument&) {  // tasks that wait for each other in a circle
   }
-  return 0;
 }

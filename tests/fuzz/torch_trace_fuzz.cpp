@@ -1,11 +1,9 @@
 // Traces of torch.profiler: what is accepted gives events whose samples are numbers, and places of
 // its works that lie in the text.
 #include "property.hpp"
-#include "read/input_error.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 namespace {
@@ -28,15 +26,9 @@ void require_numbers(const read::Profile& profile) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::as_text(data, size));
-  try {
-    require_numbers(read::torch_trace::read(text, "fuzz", {}));
-    const read::torch_trace::TracedWorks found = read::torch_trace::find_works(text, "fuzz");
-    for (const auto& work : found.works)
-      fuzz::require(work.args_end < found.text.size(), "a work's args lie in the text");
-  } catch (const read::InputError&) {
-    return 0;
-  }
-  return 0;
+void fuzz::check(const std::string& text) {
+  require_numbers(read::torch_trace::read(text, "fuzz", {}));
+  const read::torch_trace::TracedWorks found = read::torch_trace::find_works(text, "fuzz");
+  for (const auto& work : found.works)
+    fuzz::require(work.args_end < found.text.size(), "a work's args lie in the text");
 }

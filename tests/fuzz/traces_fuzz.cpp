@@ -4,7 +4,6 @@
 #include "read/iteration_graph.hpp"
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 namespace {
@@ -36,15 +35,7 @@ void read_graph(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::as_text(data, size));
-  try {
-    read_trace(text);
-  } catch (const read::InputError&) {
-  }
-  try {
-    read_graph(text);
-  } catch (const read::InputError&) {
-  }
-  return 0;
+void fuzz::check(const std::string& text) {
+  for (const auto parse : {read_trace, read_graph})
+    attempt([&] { parse(text); });
 }
