@@ -53,6 +53,18 @@ class CapturesGraph(Calls):
         return super().forward(x)
 
 
+def module(name, forward, **parts):
+    """Returns a module of a class of this name, with these parts."""
+    made = type(name, (nn.Module,), {"forward": forward})()
+    for part, value in parts.items():
+        setattr(made, part, value)
+    return made
+
+
+def raises(self, x):
+    raise ValueError
+
+
 class PathsTest(HookedTest):
     def setUp(self):
         super().setUp()
@@ -111,28 +123,16 @@ class PathsTest(HookedTest):
 
     def test_a_module_that_is_registered_nowhere_is_named_by_its_class(self):
         hidden = self.told()
-
-        class Caller(nn.Module):
-            def forward(self, x):
-                return hidden(x)
-
-        Caller()(self.x)
+        module("Caller", lambda _, x: hidden(x))(self.x)
         self.assertEqual(self.log, ["Caller.Told"])
 
     def test_a_module_that_calls_itself(self):
-        told = self.told()
-
-        class Again(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.told = told
-
-            def forward(self, x, times):
-                x = self.told(x)
-                return self(x, times - 1) if times else x
+        def forward(self, x, times):
+            x = self.told(x)
+            return self(x, times - 1) if times else x
 
         for _ in range(2):
-            Again()(self.x, 3)
+            module("Again", forward, told=self.told())(self.x, 3)
         self.assertEqual(set(self.log), {"Again.told"})
         self.assertEqual(len(self.log), 8)
         self.assertEqual(self.abi.path(), "")
@@ -151,11 +151,10 @@ class PathsTest(HookedTest):
     def test_an_exception_in_forward_goes_through_and_leaves_no_path(self):
         error = ValueError("mine")
 
-        class Raises(nn.Module):
-            def forward(self, x):
-                raise error
+        def raises_mine(self, x):
+            raise error
 
-        model = Calls(Calls(self.told(), Raises()))
+        model = Calls(Calls(self.told(), module("Raises", raises_mine)))
         with self.assertRaises(ValueError) as caught:
             model(self.x)
         self.assertIs(caught.exception, error)
@@ -170,43 +169,28 @@ class PathsTest(HookedTest):
         self.assertEqual(self.log[-1], "Calls.parts.0.parts.0")
 
     def test_an_exception_that_the_caller_catches(self):
-        told = [self.told(), self.told()]
+        def tells_and_raises(self, x):
+            self.told(x)
+            raise ValueError
 
-        class Raises(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.told = told[0]
+        def catches(self, x):
+            for _ in range(2):
+                try:
+                    self.bad(x)
+                except ValueError:
+                    x = self.good(x)
+            return x
 
-            def forward(self, x):
-                self.told(x)
-                raise ValueError
-
-        class Catches(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.bad = Calls(Raises())
-                self.good = told[1]
-
-            def forward(self, x):
-                for _ in range(2):
-                    try:
-                        self.bad(x)
-                    except ValueError:
-                        x = self.good(x)
-                return x
-
-        model = Calls(Catches())
+        bad = module("Raises", tells_and_raises, told=self.told())
+        model = Calls(module("Catches", catches, bad=Calls(bad), good=self.told()))
+        del bad
         for _ in range(2):
             model(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.bad.parts.0.told", "Calls.parts.0.good"] * 4)
         self.assertEqual(self.abi.path(), "")
 
     def test_a_model_that_raised_is_not_kept_alive(self):
-        class Raises(nn.Module):
-            def forward(self, x):
-                raise ValueError
-
-        model = Calls(Raises())
+        model = Calls(module("Raises", raises))
         gone = weakref.ref(model)
         try:
             model(self.x)
@@ -232,40 +216,22 @@ class PathsTest(HookedTest):
         self.assertEqual(self.log, ["Calls.parts.0.parts.0"] * 2)
 
     def test_wrappers_are_no_layers(self):
-        class DistributedDataParallel(nn.Module):
-            def __init__(self, module):
-                super().__init__()
-                self.module = module
-
-            def forward(self, x):
-                return self.module(x)
-
-        class CheckpointWrapper(nn.Module):
-            def __init__(self, module):
-                super().__init__()
-                self._checkpoint_wrapped_module = module
-
-            def forward(self, x):
-                return self._checkpoint_wrapped_module(x)
-
-        DistributedDataParallel(Calls(CheckpointWrapper(Calls(self.told()))))(self.x)
+        inner = module("CheckpointWrapper", lambda own, x: own._checkpoint_wrapped_module(x),
+                       _checkpoint_wrapped_module=Calls(self.told()))
+        module("DistributedDataParallel", lambda own, x: own.module(x), module=Calls(inner))(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.parts.0"])
 
     def test_a_sharded_model_has_the_names_of_one_that_is_not(self):
         class FSDPModule:
             pass
 
-        def fully_shard(module):  # as PyTorch's
-            kind = type(module)
-            module.__class__ = type("FSDP" + kind.__name__, (FSDPModule, kind), {})
-            return module
-
-        class Hidden(nn.Module):
-            def forward(self, x):
-                return hidden(x)
+        def fully_shard(whole):  # as PyTorch's
+            kind = type(whole)
+            whole.__class__ = type("FSDP" + kind.__name__, (FSDPModule, kind), {})
+            return whole
 
         hidden = fully_shard(self.told())
-        model = fully_shard(Calls(fully_shard(Calls(self.told())), Hidden()))
+        model = fully_shard(Calls(fully_shard(Calls(self.told())), module("Hidden", lambda _, x: hidden(x))))
         model(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1.Told"])
 
@@ -273,13 +239,12 @@ class PathsTest(HookedTest):
         meeting = threading.Barrier(2)
         seen = []
 
-        class Meets(nn.Module):
-            def forward(self, x):
-                meeting.wait(20)
-                return x
+        def meets(_, x):
+            meeting.wait(20)
+            return x
 
         def work():
-            Calls(Meets())(torch.ones(1))
+            Calls(module("Meets", meets))(torch.ones(1))
             seen.append(True)
 
         threads = [threading.Thread(target=work) for _ in range(2)]
@@ -301,16 +266,8 @@ class PathsTest(HookedTest):
         self.assertEqual(paths, ["Calls.parts.1.parts.0.backward", "Calls.parts.0.backward", ""])
 
     def test_what_the_caller_does_between_two_modules(self):
-        class Between(nn.Module):
-            def __init__(self, first, second):
-                super().__init__()
-                self.first = first
-                self.second = second
-
-            def forward(self, x):
-                return self.second(self.first(x).exp())
-
-        paths = self.backward_paths(Between(self.told(), self.told())(self.x))
+        model = module("Between", lambda own, x: own.second(own.first(x).exp()), first=self.told(), second=self.told())
+        paths = self.backward_paths(model(self.x))
         self.assertEqual(paths, ["Between.second.backward", "Between.backward",
                                  "Between.first.backward", ""])
 
@@ -323,31 +280,18 @@ class PathsTest(HookedTest):
             self.assertEqual(paths, ["Told.backward", "", ""])
 
     def test_results_in_tuples_and_dicts(self):
-        class Gives(nn.Module):
-            def __init__(self, told, wrap):
-                super().__init__()
-                self.told = told
-                self.wrap = wrap
-
-            def forward(self, x):
-                return self.wrap(self.told(x).exp())
-
         for wrap, unwrap in ((lambda y: (1, y), lambda r: r[1]),
                              (lambda y: {"y": y}, lambda r: r["y"])):
-            paths = self.backward_paths(unwrap(Gives(self.told(), wrap)(self.x)))
+            model = module("Gives", lambda own, x: own.wrap(own.told(x).exp()), told=self.told(), wrap=wrap)
+            paths = self.backward_paths(unwrap(model(self.x)))
             self.assertEqual([path.partition(".")[2] for path in paths],
                              ["backward", "told.backward", ""])
 
     def test_a_backward_pass_from_what_no_module_returns(self):
-        class Keeps(nn.Module):
-            def __init__(self, told):
-                super().__init__()
-                self.told = told
+        def keeps(self, x):
+            self.kept = self.told(x)
 
-            def forward(self, x):
-                self.kept = self.told(x)
-
-        model = Keeps(self.told())
+        model = module("Keeps", keeps, told=self.told())
         model(self.x)
         self.assertEqual(self.backward_paths(model.kept), ["Keeps.told.backward", ""])
 
@@ -388,20 +332,12 @@ class PathsTest(HookedTest):
         self.assertEqual(self.abi.path(), "")
 
     def test_a_backward_pass_inside_forward(self):
+        def forward(self, x):
+            self.first(x).sum().backward()
+            return self.second(x)
+
         told = self.told()
-
-        class Inner(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first = told
-                self.second = told
-
-            def forward(self, x):
-                self.first(x).sum().backward()
-                return self.second(x)
-
-        self.log.clear()
-        Calls(Inner())(self.x)
+        Calls(module("Inner", forward, first=told, second=told))(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.first"] * 2)
         self.assertEqual(self.abi.path(), "")
 
@@ -410,20 +346,13 @@ class PathsTest(HookedTest):
     def test_what_is_computed_again_has_its_path(self):
         for use_reentrant in (True, False):
             with self.subTest(use_reentrant=use_reentrant):
-                told = [self.told() for _ in range(3)]
-
-                class Net(nn.Module):
-                    def __init__(self):
-                        super().__init__()
-                        self.blocks = nn.ModuleList([Calls(each) for each in told])
-
-                    def forward(self, x):
-                        for block in self.blocks:
-                            x = checkpoint(block, x.exp(), use_reentrant=use_reentrant)
-                        return x
+                def forward(self, x):
+                    for block in self.blocks:
+                        x = checkpoint(block, x.exp(), use_reentrant=use_reentrant)
+                    return x
 
                 self.log.clear()
-                model = Net()
+                model = module("Net", forward, blocks=nn.ModuleList(Calls(self.told()) for _ in range(3)))
                 output = model(torch.zeros(3, requires_grad=True))
                 forward = ["%s.blocks.%d.parts.0" % (self.log[0].partition(".")[0], i)
                            for i in range(3)]

@@ -20,6 +20,7 @@ parser.add_argument("--bin-to-lib", required=True)
 parser.add_argument("--sanitized", required=True)
 OPTIONS, rest = parser.parse_known_args()
 sys.argv[1:] = rest
+LIBRARY = OPTIONS.library.resolve()
 
 # A sanitizer's run-time library must come first in a program; /bin/sh has none.
 needs_preload = unittest.skipIf(OPTIONS.sanitized == "1",
@@ -65,35 +66,25 @@ class AProgramUnderTheLibrary(ProfRun):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
-    def test_has_the_library_preloaded_by_its_absolute_path(self):
-        self.assertEqual(self.shown("LD_PRELOAD"), str(OPTIONS.library.resolve()))
-
-    def test_has_it_before_what_was_preloaded(self):
-        library = OPTIONS.library.resolve()
-        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD="libm.so.6"), f"{library}:libm.so.6")
-
-    def test_has_it_once(self):
-        library = OPTIONS.library.resolve()
-        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD=f"{library} libm.so.6"), f"{library}:libm.so.6")
+    def test_has_the_library_preloaded_once_and_before_what_was(self):
+        self.assertEqual(self.shown("LD_PRELOAD"), str(LIBRARY))
+        for before in ("libm.so.6", f"{LIBRARY} libm.so.6"):
+            self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD=before), f"{LIBRARY}:libm.so.6")
 
     def test_does_not_have_another_version_of_it_beside(self):
         other = self.folder / "libinline_prof.so"
         shutil.copy(OPTIONS.library, other)
         result = self.run_it("/bin/sh", "-c", "printf %s $LD_PRELOAD", LD_PRELOAD=f"{other}:libm.so.6")
-        library = OPTIONS.library.resolve()
-        self.assertEqual(result.stdout, f"{library}:libm.so.6")
+        self.assertEqual(result.stdout, f"{LIBRARY}:libm.so.6")
         self.assertEqual(result.stderr, f"prof-run: LD_PRELOAD names another library, {other}, which is left "
-                                        f"out: {library} is ours\n")
+                                        f"out: {LIBRARY} is ours\n")
 
     def test_has_loaded_it(self):
-        result = self.run_it("/bin/cat", "/proc/self/maps")
-        self.assertIn(str(OPTIONS.library.resolve()), result.stdout)
+        self.assertIn(str(LIBRARY), self.run_it("/bin/cat", "/proc/self/maps").stdout)
 
     def test_gets_its_arguments_as_they_are(self):
         result = self.run_it("--warmup", "3", "--", "/bin/echo", "--warmup", "4", "--", "x y")
         self.assertEqual(result.stdout, "--warmup 4 -- x y\n")
-
-    def test_needs_no_dashes_before_it(self):
         self.assertEqual(self.run_it("--warmup", "3", "/bin/echo", "--sim").stdout, "--sim\n")
 
     def test_is_found_in_the_path(self):
@@ -123,10 +114,8 @@ class AProgramUnderTheLibrary(ProfRun):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("driver", result.stdout)
 
-    def test_ends_with_its_own_status(self):
+    def test_ends_with_its_own_status_or_signal(self):
         self.assertEqual(self.run_it("/bin/sh", "-c", "exit 5").returncode, 5)
-
-    def test_ends_by_its_own_signal(self):
         self.assertEqual(self.run_it("/bin/sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM)
 
     def test_finds_every_option_in_its_environment(self):
@@ -162,11 +151,8 @@ class AProgramUnderTheLibrary(ProfRun):
         for variable in ("INLINE_PROF_LOG", "INLINE_PROF_DISABLE"):
             self.assertEqual(self.shown(variable), "")
         self.assertEqual(self.shown("INLINE_PROF_LOG", INLINE_PROF_LOG="error"), "error")
-
-    def test_lets_an_option_beat_the_environment(self):
+        # An option beats the environment, and the library sees to unknown names.
         self.assertEqual(self.shown("INLINE_PROF_SEED", "--seed", "5", INLINE_PROF_SEED="4"), "5")
-
-    def test_leaves_unknown_names_to_the_library(self):
         self.assertEqual(self.shown("INLINE_PROF_NOSUCH", INLINE_PROF_NOSUCH="1"), "1")
 
     def test_is_found_beside_an_installed_library(self):
@@ -181,40 +167,28 @@ class AProgramUnderTheLibrary(ProfRun):
 
 
 class AWrongCommandLine(ProfRun):
-    def refused(self, status, sentence, *arguments, **variables):
-        result = self.run_it(*arguments, **variables)
-        self.assertEqual(result.stderr.splitlines()[0], sentence)
-        self.assertEqual((result.returncode, result.stdout), (status, ""))
-
-    @needs_preload
-    def test_names_a_program_that_is_not_there(self):
-        self.refused(127, "prof-run: ./absent: No such file or directory", "./absent")
-        self.refused(127, "prof-run: absent-everywhere: No such file or directory",
-                     "absent-everywhere")
+    def refused(self, rows):
+        for status, sentence, *arguments in rows:
+            variables = arguments.pop() if isinstance(arguments[-1], dict) else {}
+            result = self.run_it(*arguments, **variables)
+            self.assertEqual(result.stderr.splitlines()[0], f"prof-run: {sentence}")
+            self.assertEqual((result.returncode, result.stdout), (status, ""))
 
     @needs_preload
     def test_names_a_program_that_cannot_be_started(self):
         self.script("locked", "#!/bin/sh\n", mode=0o644)
-        self.refused(126, "prof-run: ./locked: Permission denied", "./locked")
+        self.refused([(127, "./absent: No such file or directory", "./absent"),
+                      (127, "absent-everywhere: No such file or directory", "absent-everywhere"),
+                      (126, "./locked: Permission denied", "./locked")])
 
-    def test_without_a_program(self):
-        self.refused(2, "prof-run: no program is named", "--warmup", "3")
-
-    def test_with_an_unknown_option(self):
-        self.refused(2, "prof-run: unknown option --wramup", "--wramup", "3", "/bin/true")
-
-    def test_with_a_value_that_the_library_would_refuse(self):
-        self.refused(2, "prof-run: --warmup ten: expected 0 to 1000000000",
-                     "--warmup", "ten", "/bin/true")
-        self.refused(2, "prof-run: --out /x/%q: %q is not followed by {VAR}; known are %h, %p, %r, "
-                     "%q{VAR} and %%", "--out", "/x/%q", "/bin/true")
-        self.refused(2, "prof-run: --log loud: expected quiet, error, warning, info",
-                     "--log", "loud", "/bin/true")
-        self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")
-
-    def test_with_a_schedule_that_is_not_there(self):
-        self.refused(2, f"prof-run: --schedule {self.folder}/none.json: No such file or directory; "
-                     "expected a readable file", "--schedule", f"{self.folder}/none.json", "/bin/true")
+    def test_without_a_program_or_with_what_the_library_would_refuse(self):
+        self.refused([(2, "no program is named", "--warmup", "3"),
+                      (2, "unknown option --wramup", "--wramup", "3", "/bin/true"),
+                      (2, "--warmup ten: expected 0 to 1000000000", "--warmup", "ten", "/bin/true"),
+                      (2, "--out /x/%q: %q is not followed by {VAR}; known are %h, %p, %r, %q{VAR} and %%",
+                       "--out", "/x/%q", "/bin/true"),
+                      (2, "--log loud: expected quiet, error, warning, info", "--log", "loud", "/bin/true"),
+                      (2, "PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", {"PROFILING_MODE": "7"})])
 
     def test_without_a_library(self):
         shutil.copy(OPTIONS.prof_run, self.folder)
@@ -282,32 +256,35 @@ class TheSimulatedGpu(ProfRun):
                              LD_LIBRARY_PATH="/x")
         self.assertEqual(result.stdout, f"{OPTIONS.simulated_gpu}:/x")
 
-    def refused(self, reason, program):
-        result = self.run_it("--sim", program)
-        self.assertEqual((result.returncode, result.stdout), (1, ""))
-        self.assertEqual(result.stderr, f"prof-run: --sim: {program} {reason}\n")
-
-    def test_refuses_a_function_that_it_lacks_and_names_it(self):
-        self.refused("needs cuNotSimulatedAtAll and 1 more, which the simulated GPU does not "
-                     "offer", self.program("needs_a_function"))
-
-    def test_refuses_a_library_that_it_lacks_and_names_it(self):
-        self.refused("needs libcufft.so.10, which is not simulated",
-                     self.program("needs_a_library"))
-
-    def test_refuses_a_runtime_that_cannot_be_swapped(self):
-        self.refused("brings its own CUDA runtime, which needs a real driver; link it with nvcc "
-                     "-cudart shared", self.program("own_runtime"))
-
     @needs_preload
     def test_refuses_a_program_that_is_linked_statically(self):
-        self.refused("is linked statically", self.program("linked_statically"))
+        self.refused("is linked statically", "linked_statically")
 
     @needs_preload
     def test_takes_a_program_that_needs_no_gpu(self):
         self.assertEqual(self.run_it("--sim", self.program("plain")).returncode, 0)
 
+    def refused(self, reason, name):
+        program = self.program(name)
+        result = self.run_it("--sim", program)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertEqual(result.stderr, f"prof-run: --sim: {program} {reason}\n")
 
+    def test_refuses_and_names_what_it_lacks(self):
+        self.refused("needs cuNotSimulatedAtAll and 1 more, which the simulated GPU does not offer", "needs_a_function")
+        self.refused("needs libcufft.so.10, which is not simulated", "needs_a_library")
+        self.refused("brings its own CUDA runtime, which needs a real driver; link it with nvcc -cudart shared", "own_runtime")
+
+
+class TheDoctorAlone(ProfRun):
+    def test_fails_without_a_library(self):
+        shutil.copy(OPTIONS.prof_run, self.folder)
+        result = self.run_it("doctor", program=self.folder / "prof-run")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stdout.startswith("FAIL  library"), result.stdout)
+
+
+@needs_preload
 class TheDoctor(ProfRun):
     def checks(self, *arguments, status=0, **variables):
         result = self.run_it("doctor", "--format", "json", *arguments, **variables)
@@ -321,7 +298,6 @@ class TheDoctor(ProfRun):
         return [(check["state"], check["text"]) for check in self.checks(*arguments, **keywords)
                 if check["name"] == name]
 
-    @needs_preload
     def test_is_content_with_a_usual_machine(self):
         checks = self.checks("--", self.program("plain"))
         self.assertEqual([check["name"] for check in checks],
@@ -329,7 +305,6 @@ class TheDoctor(ProfRun):
                           "environment", "command", "libraries"])
         self.assertEqual({check["state"] for check in checks} - {"OK", "WARN"}, set())
 
-    @needs_preload
     def test_says_which_libraries_can_say_what_they_compute(self):
         self.assertEqual(self.states("libraries", "--", self.program("calls_cublas")),
                          [("OK", "calls of libcublas say what they compute")])
@@ -337,25 +312,16 @@ class TheDoctor(ProfRun):
                          [("WARN", "libcublas inside static_copy: static copy, kernels timed, shapes "
                                    "missing")])
 
-    @needs_preload
     def test_prints_a_line_a_check(self):
         lines = self.run_it("doctor").stdout.splitlines()
-        self.assertEqual(lines[0], f"OK    library        {OPTIONS.library.resolve()}")
+        self.assertEqual(lines[0], f"OK    library        {LIBRARY}")
         self.assertEqual(lines[1], "OK    preload        a child has loaded the library")
 
-    @needs_preload
     def test_knows_the_version_of_the_driver(self):
         states = self.states("driver", LD_LIBRARY_PATH=str(OPTIONS.simulated_gpu))
         self.assertEqual([state for state, _ in states], ["OK"])
         self.assertRegex(states[0][1], r"^CUDA \d+\.\d+$")
 
-    def test_fails_without_a_library(self):
-        shutil.copy(OPTIONS.prof_run, self.folder)
-        result = self.run_it("doctor", program=self.folder / "prof-run")
-        self.assertEqual(result.returncode, 1)
-        self.assertTrue(result.stdout.startswith("FAIL  library"), result.stdout)
-
-    @needs_preload
     def test_fails_with_a_library_that_cannot_be_loaded(self):
         (self.folder / "run").mkdir()
         shutil.copy(OPTIONS.prof_run, self.folder / "run")
@@ -364,7 +330,6 @@ class TheDoctor(ProfRun):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stdout, r"^FAIL  library +\S+: file too short|invalid ELF header")
 
-    @needs_preload
     def test_repeats_what_the_library_would_say_of_a_variable(self):
         self.assertEqual(self.states("configuration", status=1, INLINE_PROF_REPEAT="0"),
                          [("FAIL", "INLINE_PROF_REPEAT=0: expected 1 to 1000000")])
@@ -373,7 +338,6 @@ class TheDoctor(ProfRun):
                                    "INLINE_PROF_TORCH? prof-run --help-env lists the known ones")])
         self.assertEqual(self.states("configuration", INLINE_PROF_DISABLE="1")[0][0], "WARN")
 
-    @needs_preload
     def test_looks_at_the_directory(self):
         self.assertEqual(self.states("directory", INLINE_PROF_DIR="later"),
                          [("OK", "later: will be made")])
@@ -382,38 +346,25 @@ class TheDoctor(ProfRun):
             self.states("directory", status=1, INLINE_PROF_DIR="file/below"),
             [("FAIL", "file/below: prof.json cannot be written there: Not a directory")])
 
-    @needs_preload
     def test_names_tools_that_are_in_the_way(self):
-        self.assertEqual(self.states("environment"), [("OK", "no other tool is in the way")])
+        for ours in ({}, {"LD_PRELOAD": str(OPTIONS.library)}):
+            self.assertEqual(self.states("environment", **ours), [("OK", "no other tool is in the way")])
         self.assertEqual(
             self.states("environment", CUDA_INJECTION64_PATH="/x.so", CUDA_LAUNCH_BLOCKING="1"),
             [("WARN", "CUDA_INJECTION64_PATH=/x.so: another profiler is injected and costs time of "
                       "its own"),
              ("WARN", "CUDA_LAUNCH_BLOCKING=1: every launch waits: times are upper bounds")])
 
-    @needs_preload
-    def test_does_not_take_our_own_library_for_another_tool(self):
-        self.assertEqual(self.states("environment", LD_PRELOAD=str(OPTIONS.library)),
-                         [("OK", "no other tool is in the way")])
-
-    @needs_preload
     def test_looks_at_the_program(self):
-        plain = self.program("plain")
-        self.assertEqual(self.states("command", "--", plain), [("OK", str(plain))])
-        static = self.program("linked_statically")
-        self.assertEqual(self.states("command", "--", static, status=1),
-                         [("FAIL", f"{static}: linked statically, so LD_PRELOAD is ignored")])
-        own = self.program("own_runtime")
-        self.assertEqual(self.states("command", "--", own),
-                         [("OK", f"{own}: brings its own CUDA runtime; it is measured, and cannot "
-                                 "be simulated")])
-        self.assertEqual(self.states("command", "--", "./absent", status=1),
-                         [("FAIL", "./absent: no program of this name can be started")])
         script = self.script("script", "#!/bin/sh\n")
-        self.assertEqual(self.states("command", "--", script),
-                         [("OK", f"{script}: a script; what it starts inherits the library")])
+        for program, state, words in (
+                (self.program("plain"), "OK", ""),
+                (self.program("linked_statically"), "FAIL", ": linked statically, so LD_PRELOAD is ignored"),
+                (self.program("own_runtime"), "OK", ": brings its own CUDA runtime; it is measured, and cannot be simulated"),
+                ("./absent", "FAIL", ": no program of this name can be started"),
+                (script, "OK", ": a script; what it starts inherits the library")):
+            self.assertEqual(self.states("command", "--", program, status=int(state == "FAIL")), [(state, f"{program}{words}")])
 
-    @needs_preload
     @unittest.skipUnless(os.geteuid() == 0, "only root may give a program other rights")
     def test_sees_a_program_that_runs_with_other_rights(self):
         program = self.folder / "other_rights"

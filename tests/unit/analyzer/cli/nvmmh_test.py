@@ -13,7 +13,7 @@ import subprocess
 import sys
 import unittest
 
-from program_in_a_folder import InAFolder
+from program_in_a_folder import InAFolder, event
 
 PROGRAM = sys.argv[1]
 PROF_MODEL = sys.argv[2]
@@ -78,9 +78,7 @@ def product(m, n, k, **more):
 
 def profile(*ops, device="NVIDIA H200"):
     """Each operation in a layer of its own, 50 us long."""
-    events = [{"event_name": "gemm", "layer_name": "fc%d" % i, "device_id": 0, "stream": "0x1", "start_index": 2 * i,
-               "end_index": 2 * i + 1, "met_times_within_this_stream": 0, "op": op,
-               "measured_times_ms": [0.05] * 20} for i, op in enumerate(ops)]
+    events = [event("gemm", i, [0.05] * 20, layer_name="fc%d" % i, op=op) for i, op in enumerate(ops)]
     return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 20,
             "devices": [{"device_id": 0, "name": device, "driver_version": "580.1"}], "events": events}
 

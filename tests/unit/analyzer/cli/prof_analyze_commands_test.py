@@ -20,7 +20,7 @@ import sys
 import termios
 import unittest
 
-from program_in_a_folder import InAFolder, run
+from program_in_a_folder import InAFolder, event, run
 
 try:
     import jsonschema
@@ -40,15 +40,12 @@ A100_LAYERS = SOURCE / "tests/data/hugectr/dlrm_a100.layers.json"
 
 def profile(gemm_us, driver="580.1", **more):
     """Two layers; each sample a little apart, so that there are intervals."""
-    def event(name, layer, index, time_us):
-        return {"event_name": name, "layer_name": layer, "device_id": 0, "stream": "0x1",
-                "start_index": 2 * index, "end_index": 2 * index + 1,
-                "met_times_within_this_stream": 0,
-                "op": {"kind": "memory", "read_bytes": 1 << 22, "write_bytes": 1 << 22},
-                "measured_times_ms": [time_us * 1e-3 * (1 + 0.001 * i) for i in range(20)]}
+    def layer(name, kernel, index, time_us):
+        return event(kernel, index, [time_us * 1e-3 * (1 + 0.001 * i) for i in range(20)], layer_name=name,
+                     op={"kind": "memory", "read_bytes": 1 << 22, "write_bytes": 1 << 22})
     return {"schema": "inline_prof/1", "iter_time_ms": [1 + 0.0001 * i for i in range(20)],
             "devices": [{"device_id": 0, "name": "NVIDIA H200", "driver_version": driver}],
-            "events": [event("gemm", "fc1", 0, gemm_us), event("relu", "fc2", 1, 50)], **more}
+            "events": [layer("fc1", "gemm", 0, gemm_us), layer("fc2", "relu", 1, 50)], **more}
 
 
 def valid(name, text):
@@ -73,12 +70,6 @@ class Bursts(InAFolder):
 
 def phased(first="train", factor=1.0, **more):
     """Training and evaluation in turn, either of them first, and something that ended at once."""
-    def event(name, phase, time_ms):
-        return {"event_name": name, "layer_name": "net", "phase": phase, "device_id": 0, "stream": "0x1",
-                "start_index": 2 * phase, "end_index": 2 * phase + 1, "met_times_within_this_stream": 0,
-                "iterations": list(range(11, 31)),
-                "measured_times_ms": [time_ms * (1 + 0.001 * i) for i in range(20)]}
-
     def phase(iterations, time_ms, reason, stretches, **more):
         return {"stretches": stretches, "iterations": iterations, "started_after_s": 0, "reason": reason,
                 "iteration_source": "macro", "iteration_confidence": 1, "measured": True, "graph_launches": 0,
@@ -90,7 +81,8 @@ def phased(first="train", factor=1.0, **more):
     for i, (name, time_ms, iterations, iteration_ms) in enumerate(kinds[kind] for kind in order):
         reason = "other launches" if i else "the first iterations"
         phases.append(phase(iterations, iteration_ms, reason, [[1, 20], [61, 60 + iterations - 20]]))
-        events.append(event(name, i, time_ms))
+        events.append(event(name, i, [time_ms * (1 + 0.001 * k) for k in range(20)], layer_name="net", phase=i,
+                            iterations=list(range(11, 31))))
     phases.append(phase(3, 9, "other grids", [[500, 502]], measured=False, iter_time_ms=[]))
     return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 40, "phases": phases, "events": events,
             "devices": [{"device_id": 0, "name": "NVIDIA H200"}], **more}
@@ -366,9 +358,8 @@ def nested(devices):
     events = []
     for device, names in enumerate(devices):
         for depth, name in enumerate(names):
-            events.append({"event_name": name, "layer_name": "L", "device_id": device, "stream": "0x1",
-                           "start_index": 10 * device + depth, "end_index": 10 * device + 9 - depth,
-                           "met_times_within_this_stream": 0, "measured_times_ms": [0.5 - 0.1 * depth] * 10})
+            events.append(event(name, 0, [0.5 - 0.1 * depth] * 10, layer_name="L", device_id=device,
+                                start_index=10 * device + depth, end_index=10 * device + 9 - depth))
     return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 10, "events": events}
 
 
@@ -424,11 +415,9 @@ class Ranks(InAFolder):
             document = profile(100 * factor, rank=rank, world_size=count, host_name="n%d" % rank)
             document["events"][1]["measured_times_ms"] = [0.05 * factor] * 20
             wait_ms = 0 if late is None or rank == late else 0.030
-            document["events"].append({
-                "event_name": "allreduce", "layer_name": "grads", "device_id": 0, "stream": "0x2",
-                "start_index": 4, "end_index": 5, "met_times_within_this_stream": 0,
-                "op": {"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0, **sent},
-                "measured_times_ms": [0.070 + wait_ms] * 20, "iterations": list(range(11, 31))})
+            document["events"].append(event(
+                "allreduce", 2, [0.070 + wait_ms] * 20, layer_name="grads", stream="0x2", iterations=list(range(11, 31)),
+                op={"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0, **sent}))
             if rank == extra:
                 document["events"].append(dict(document["events"][0], event_name="surprise",
                                                start_index=6, end_index=7))
@@ -694,36 +683,25 @@ class OwnFamilies(InAFolder):
 
 
 class OptionValues(InAFolder):
-    def refused(self, *arguments):
-        done = run(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
-        return done.stderr
-
-    def test_a_name_that_is_none_is_refused_with_those_there_are(self):
-        self.assertIn("--format: expected one of table, json, csv, md, html, augmented, perfetto, prometheus, "
-                      "tasks, original, found htm\n", self.refused(SMALL, "--format", "htm"))
-        self.assertIn("--models: expected one of calibrated, roofline, published, all, found 7\n",
-                      self.refused(SMALL, "--models", 7))
-        self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, "
-                      "found gpus\n", self.refused("compare", SMALL, SMALL, "--despite", "gpus"))
-
-    def test_the_number_behind_a_name_is_no_name(self):
-        self.assertIn("found 1\n", self.refused(SMALL, "--format", 1))
-        self.assertEqual(run(SMALL, "--format", "json").stdout[:1], "{")
+    def test_what_is_none_is_refused_with_what_there_is(self):
+        for words, *arguments in (
+                ("--format: expected one of table, json, csv, md, html, augmented, perfetto, prometheus, tasks, original, "
+                 "found htm\n", SMALL, "--format", "htm"),
+                ("found 1\n", SMALL, "--format", 1),  # the number behind a name is no name
+                ("--models: expected one of calibrated, roofline, published, all, found 7\n", SMALL, "--models", 7),
+                ("--despite: expected one of gpu, clocks, mig, driver, libraries, found gpus\n",
+                 "compare", SMALL, SMALL, "--despite", "gpus"),
+                *(("--top: expected an integer from 1 to 1000000, found %s\n" % found, SMALL, "--top=" + found)
+                  for found in ("abc", "0", "1000001", "-1", "5x")),
+                *(("--least: expected a number from 0 to 1000, found %s\n" % found, "ranks", SMALL, "--least=" + found)
+                  for found in ("abc", "nan", "-1", "1001"))):
+            self.assert_refused(2, words, *arguments)
 
     def test_the_help_shows_names_alone(self):
         text = " ".join(run("--help").stdout.split())
         self.assertIn("--format TEXT:{table,json,csv,md,html,augmented,perfetto,prometheus,tasks,original}",
                       text)
         self.assertNotIn("->", text)
-
-    def test_what_is_no_number_is_refused_with_its_range(self):
-        for found in ["abc", "0", "1000001", "-1", "5x"]:
-            self.assertIn("--top: expected an integer from 1 to 1000000, found %s\n" % found,
-                          self.refused(SMALL, "--top=" + found))
-        for found in ["abc", "nan", "-1", "1001"]:
-            self.assertIn("--least: expected a number from 0 to 1000, found %s\n" % found,
-                          self.refused("ranks", SMALL, "--least=" + found))
 
 
 class Terminal(InAFolder):

@@ -13,6 +13,12 @@ def run(*arguments, text=None, stdout=subprocess.PIPE):
                           universal_newlines=True, check=False)
 
 
+def event(name, index, times_ms, **more):
+    """An event of a prof.json, the index-th of its stream."""
+    return {"event_name": name, "device_id": 0, "stream": "0x1", "start_index": 2 * index, "end_index": 2 * index + 1,
+            "met_times_within_this_stream": 0, "measured_times_ms": times_ms, **more}
+
+
 class InAFolder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
