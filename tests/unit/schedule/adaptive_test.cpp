@@ -6,9 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
-#include <map>
 #include <random>
 #include <set>
 
@@ -379,7 +377,8 @@ TEST(Adaptive, RefusesMoreSamplesThanThereIsRoomFor) {
   const std::vector<ClassMember> events(1000);
   Settings settings = adaptive_settings();
   settings.repeat = 1'000'000;
-  EXPECT_EQ(complaint_of([&] { return AdaptivePlan(events, in_a_row(1000), settings, false); }),
+  EXPECT_EQ(inline_prof::test::complaint(
+                [&] { return AdaptivePlan(events, in_a_row(1000), settings, false); }),
             "1000 events with 1000000 samples each, expected at most 4000000 samples: name fewer "
             "events or lower the number of repeats");
 }

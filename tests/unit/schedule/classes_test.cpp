@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
 #include <random>
 
 namespace inline_prof::schedule {

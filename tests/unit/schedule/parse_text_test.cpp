@@ -48,7 +48,7 @@ TEST(WriteProfSchedule, IsReadBackAsItWas) {
 
 TEST(WriteProfSchedule, RefusesByNameWhatCannotStandThere) {
   const auto complaint = [](const EventKey& key, std::int64_t iteration = 11) {
-    return complaint_of([&] {
+    return inline_prof::test::complaint([&] {
       return write_prof_schedule({.warmup = 10, .samples = {{iteration, key}}});
     });
   };
@@ -64,64 +64,61 @@ TEST(WriteProfSchedule, RefusesByNameWhatCannotStandThere) {
   EXPECT_EQ(complaint({"e", "L", 0}, 10),
             "the sample of \"e\" occurrence 0 in layer \"L\" in iteration 10 does not come after "
             "iteration 10");
-  EXPECT_EQ(complaint_of([] { return write_prof_schedule({.warmup = 10}); }),
+  EXPECT_EQ(inline_prof::test::complaint([] { return write_prof_schedule({.warmup = 10}); }),
             "a prof.schedule needs a warm-up of 0 to 1000000000 and at least one sample");
 }
 
 TEST(ParseProfScheduleRefuses, AndSaysWhere) {
-  const BadInput rows[] = {
-      {"", "p.schedule: line 1: no text, expected the number of warm-up iterations"},
-      {"\n\n", "p.schedule: line 1: no text, expected the number of warm-up iterations"},
-      {"a 11 L 0\n",
-       "p.schedule: line 1: \"a 11 L 0\", expected the number of warm-up iterations, an "
-       "integer from 0 to 1000000000"},
-      {"-1\na 11 L 0\n",
-       "p.schedule: line 1: \"-1\", expected the number of warm-up iterations, an integer "
-       "from 0 to 1000000000"},
-      {"99999999999999999999\n",
-       "p.schedule: line 1: \"99999999999999999999\", expected the number of warm-up "
-       "iterations, an integer from 0 to 1000000000"},
-      {"10\n",
-       "p.schedule: line 1: the last line, expected a line for each sample after it: "
-       "EVENT ITERATION LAYER OCCURRENCE, with one blank between two"},
-      {"10\na 11 L\n",
-       "p.schedule: line 2: 3 fields, expected 4: EVENT ITERATION LAYER OCCURRENCE, with "
-       "one blank between two"},
-      {"10\na 11 L 0 0\n",
-       "p.schedule: line 2: 5 fields, expected 4: EVENT ITERATION LAYER OCCURRENCE, with "
-       "one blank between two"},
-      {"10\na  11 L 0\n",
-       "p.schedule: line 2: a blank too many, expected EVENT ITERATION LAYER OCCURRENCE, "
-       "with one blank between two"},
-      {"10\na 11 L 0 \n",
-       "p.schedule: line 2: a blank too many, expected EVENT ITERATION LAYER OCCURRENCE, "
-       "with one blank between two"},
-      {"10\na\t11 L 0\n", "p.schedule: line 2: a tab, expected blanks only"},
-      {"10\na\0b 11 L 0\n"s, "p.schedule: line 2: the control character \"\\x00\", expected text"},
-      {"10\na\rb 11 L 0\n", "p.schedule: line 2: the control character \"\\x0d\", expected text"},
-      {"10\na 11x L 0\n",
-       "p.schedule: line 2: iteration \"11x\", expected an integer from 11 (the first "
-       "after the warm-up) to 1000000000000"},
-      {"10\na 10 L 0\n",
-       "p.schedule: line 2: iteration \"10\", expected an integer from 11 (the first "
-       "after the warm-up) to 1000000000000"},
-      {"10\na 11 L 0\n\nb 11 L 0\n",
-       "p.schedule: line 4: iteration 11 again after line 2, expected one event an "
-       "iteration"},
-      {"10\na 12 L 0\nb 11 L 0\n",
-       "p.schedule: line 3: iteration 11 after iteration 12 of line 2, expected ascending "
-       "iterations"},
-      {"10\na 11 L -1\n",
-       "p.schedule: line 2: occurrence \"-1\", expected an integer from 0 to 2147483647"},
-      {"10\na 11 L 2147483648\n",
-       "p.schedule: line 2: occurrence \"2147483648\", expected an integer from 0 to "
-       "2147483647"},
-      {"10\n" + std::string(65537, 'a') + " 11 L 0\n",
-       "p.schedule: line 2: 65544 bytes, expected at most 65536"}};
-  for (const BadInput& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint_of([&] { return schedule_of(row.text); }), row.complaint);
-  }
+  inline_prof::test::expect_complaints(
+      [](const std::string& text) { return schedule_of(text); },
+      {{"", "p.schedule: line 1: no text, expected the number of warm-up iterations"},
+       {"\n\n", "p.schedule: line 1: no text, expected the number of warm-up iterations"},
+       {"a 11 L 0\n",
+        "p.schedule: line 1: \"a 11 L 0\", expected the number of warm-up iterations, an "
+        "integer from 0 to 1000000000"},
+       {"-1\na 11 L 0\n",
+        "p.schedule: line 1: \"-1\", expected the number of warm-up iterations, an integer "
+        "from 0 to 1000000000"},
+       {"99999999999999999999\n",
+        "p.schedule: line 1: \"99999999999999999999\", expected the number of warm-up "
+        "iterations, an integer from 0 to 1000000000"},
+       {"10\n",
+        "p.schedule: line 1: the last line, expected a line for each sample after it: "
+        "EVENT ITERATION LAYER OCCURRENCE, with one blank between two"},
+       {"10\na 11 L\n",
+        "p.schedule: line 2: 3 fields, expected 4: EVENT ITERATION LAYER OCCURRENCE, with "
+        "one blank between two"},
+       {"10\na 11 L 0 0\n",
+        "p.schedule: line 2: 5 fields, expected 4: EVENT ITERATION LAYER OCCURRENCE, with "
+        "one blank between two"},
+       {"10\na  11 L 0\n",
+        "p.schedule: line 2: a blank too many, expected EVENT ITERATION LAYER OCCURRENCE, "
+        "with one blank between two"},
+       {"10\na 11 L 0 \n",
+        "p.schedule: line 2: a blank too many, expected EVENT ITERATION LAYER OCCURRENCE, "
+        "with one blank between two"},
+       {"10\na\t11 L 0\n", "p.schedule: line 2: a tab, expected blanks only"},
+       {"10\na\0b 11 L 0\n"s, "p.schedule: line 2: the control character \"\\x00\", expected text"},
+       {"10\na\rb 11 L 0\n", "p.schedule: line 2: the control character \"\\x0d\", expected text"},
+       {"10\na 11x L 0\n",
+        "p.schedule: line 2: iteration \"11x\", expected an integer from 11 (the first "
+        "after the warm-up) to 1000000000000"},
+       {"10\na 10 L 0\n",
+        "p.schedule: line 2: iteration \"10\", expected an integer from 11 (the first "
+        "after the warm-up) to 1000000000000"},
+       {"10\na 11 L 0\n\nb 11 L 0\n",
+        "p.schedule: line 4: iteration 11 again after line 2, expected one event an "
+        "iteration"},
+       {"10\na 12 L 0\nb 11 L 0\n",
+        "p.schedule: line 3: iteration 11 after iteration 12 of line 2, expected ascending "
+        "iterations"},
+       {"10\na 11 L -1\n",
+        "p.schedule: line 2: occurrence \"-1\", expected an integer from 0 to 2147483647"},
+       {"10\na 11 L 2147483648\n",
+        "p.schedule: line 2: occurrence \"2147483648\", expected an integer from 0 to "
+        "2147483647"},
+       {"10\n" + std::string(65537, 'a') + " 11 L 0\n",
+        "p.schedule: line 2: 65544 bytes, expected at most 65536"}});
 }
 
 TEST(ParseProfEvents, KeepsNamesAsTheyStand) {
@@ -140,26 +137,23 @@ TEST(WriteProfEvents, AFirstNameThatBeginsWithAByteOrderMarkKeepsIt) {
 }
 
 TEST(WriteProfEvents, RefusesByNameWhatCannotStandThere) {
-  EXPECT_EQ(complaint_of([] { return write_prof_events({.names = {"a\nb"}}); }),
+  EXPECT_EQ(inline_prof::test::complaint([] { return write_prof_events({.names = {"a\nb"}}); }),
             "the event \"a\\x0ab\" cannot stand in a prof.events; a schedule.json can carry it");
 }
 
 TEST(ParseProfEventsRefuses, AndSaysWhere) {
-  const BadInput rows[] = {
-      {"\n", "p.events: line 1: no text, expected an event name on each line"},
-      {" gemm\n", "p.events: line 1: a blank at the start or the end, expected an event name"},
-      {"gemm\n \n", "p.events: line 2: a blank at the start or the end, expected an event name"},
-      {"gemm\n# relu\n",
-       "p.events: line 2: a '#', expected an event name: only a schedule.json can hold "
-       "comments (// ...)"},
-      {"gemm 11 L 0\n",
-       "p.events: line 1: a sample, as in a prof.schedule, expected an event name; the "
-       "first line of a prof.schedule is the number of warm-up iterations"},
-      {"ge\x01mm\n", "p.events: line 1: the control character \"\\x01\", expected text"}};
-  for (const BadInput& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint_of([&] { return parse_prof_events(row.text, "p.events"); }), row.complaint);
-  }
+  inline_prof::test::expect_complaints(
+      [](const std::string& text) { return parse_prof_events(text, "p.events"); },
+      {{"\n", "p.events: line 1: no text, expected an event name on each line"},
+       {" gemm\n", "p.events: line 1: a blank at the start or the end, expected an event name"},
+       {"gemm\n \n", "p.events: line 2: a blank at the start or the end, expected an event name"},
+       {"gemm\n# relu\n",
+        "p.events: line 2: a '#', expected an event name: only a schedule.json can hold "
+        "comments (// ...)"},
+       {"gemm 11 L 0\n",
+        "p.events: line 1: a sample, as in a prof.schedule, expected an event name; the "
+        "first line of a prof.schedule is the number of warm-up iterations"},
+       {"ge\x01mm\n", "p.events: line 1: the control character \"\\x01\", expected text"}});
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -150,11 +149,12 @@ TEST(GivenPlan, RefusesTurnsThatItCannotFollow) {
 }
 
 TEST(Plan, RefusesWhatNobodyCanMeasure) {
-  EXPECT_EQ(complaint_of([] { return Plan(1, 10, 1, Policy::kAdaptive, 1); }),
+  EXPECT_EQ(inline_prof::test::complaint([] { return Plan(1, 10, 1, Policy::kAdaptive, 1); }),
             "policy adaptive chooses as it measures: no plan can be made beforehand");
-  EXPECT_EQ(complaint_of([] { return Plan(100'000, 10, 50, Policy::kInterleaved, 1); }),
-            "100000 events with 50 samples each, expected at most 4000000 samples: name fewer "
-            "events or lower the number of repeats");
+  EXPECT_EQ(
+      inline_prof::test::complaint([] { return Plan(100'000, 10, 50, Policy::kInterleaved, 1); }),
+      "100000 events with 50 samples each, expected at most 4000000 samples: name fewer "
+      "events or lower the number of repeats");
 }
 
 // The original generator's dictionary: layer by layer, each event `repeat` times in a row, with the
@@ -188,7 +188,7 @@ TEST(Expand, WritesTheOriginalsSchedule) {
 }
 
 TEST(Expand, RefusesAnEmptyRequest) {
-  EXPECT_EQ(complaint_of([] { return expand({}, Settings{}); }),
+  EXPECT_EQ(inline_prof::test::complaint([] { return expand({}, Settings{}); }),
             "no event to measure, expected at least one event in an enabled layer");
 }
 

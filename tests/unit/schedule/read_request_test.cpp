@@ -36,7 +36,7 @@ TEST(ParseRequest, TellsTheFormatByTheContentWhereTheNameSaysNothing) {
 
 // Read as a prof.events, this would measure nothing without a word.
 TEST(ParseRequest, DoesNotTakeAProfScheduleWithoutItsFirstLineForEvents) {
-  EXPECT_EQ(complaint_of([] { return parse_request("a 11 L 0\n", "-"); }),
+  EXPECT_EQ(inline_prof::test::complaint([] { return parse_request("a 11 L 0\n", "-"); }),
             "-: line 1: a sample, as in a prof.schedule, expected an event name; the first line of "
             "a prof.schedule is the number of warm-up iterations");
 }
@@ -44,7 +44,7 @@ TEST(ParseRequest, DoesNotTakeAProfScheduleWithoutItsFirstLineForEvents) {
 class ReadRequest : public inline_prof::test::TemporaryFolder {
  protected:
   static std::string complaint(const std::string& path, Accept accept = Accept::kRegularFile) {
-    return complaint_of([&] { return read_request(path, accept); });
+    return inline_prof::test::complaint([&] { return read_request(path, accept); });
   }
 };
 
@@ -149,10 +149,10 @@ TEST_F(FindRequest, MeasuresEverythingWhereThereIsNothing) {
 
 TEST_F(FindRequest, DoesNotFallBackOnTheNext) {
   file("work/prof.events", "a\n");
-  EXPECT_EQ(complaint_of([&] { return find_request("mine", ""); }),
+  EXPECT_EQ(inline_prof::test::complaint([&] { return find_request("mine", ""); }),
             "mine: open: No such file or directory, expected a readable file");
   file("work/schedule.json", "{");
-  EXPECT_EQ(complaint_of([&] { return find_request("", ""); }),
+  EXPECT_EQ(inline_prof::test::complaint([&] { return find_request("", ""); }),
             "schedule.json: line 1, column 2: the end of the text, expected the rest of a JSON "
             "value");
 }

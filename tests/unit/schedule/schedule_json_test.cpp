@@ -84,7 +84,7 @@ TEST(WriteScheduleJson, IsReadBackAsItWas) {
 TEST(WriteScheduleJson, RefusesByNameWhatCannotStandThere) {
   Spec spec;
   spec.layers = {{.layer = "a", .forward_events = {"e\xFF"}}};
-  EXPECT_EQ(complaint_of([&] { return write_schedule_json(spec); }),
+  EXPECT_EQ(inline_prof::test::complaint([&] { return write_schedule_json(spec); }),
             "the name \"e\xFF\" cannot stand in a schedule.json: it is not UTF-8");
 }
 
@@ -97,11 +97,8 @@ TEST(ScheduleJson, HasRoomForManyLayers) {
   EXPECT_EQ(spec_of(write_schedule_json(spec)), spec);
 }
 
-void expect_complaints(std::initializer_list<BadInput> rows) {
-  for (const BadInput& row : rows) {
-    SCOPED_TRACE(row.text);
-    EXPECT_EQ(complaint_of([&] { return spec_of(row.text); }), row.complaint);
-  }
+void expect_complaints(std::initializer_list<inline_prof::test::BadText> rows) {
+  inline_prof::test::expect_complaints(spec_of, rows);
 }
 
 TEST(ParseScheduleJsonRefuses, Syntax) {
@@ -203,8 +200,9 @@ TEST(ScheduleJson, HasAThousandPatternsAtMost) {
   std::string text = "{\"patterns\": [{\"match\": \"*\"}";
   for (int i = 0; i < 1000; ++i)
     text += ", {\"match\": \"*\"}";
-  EXPECT_THAT(complaint_of([&] { return parse_schedule_json(text + "]}", "s.json"); }),
-              HasSubstr("one more pattern, expected at most 1000"));
+  EXPECT_THAT(
+      inline_prof::test::complaint([&] { return parse_schedule_json(text + "]}", "s.json"); }),
+      HasSubstr("one more pattern, expected at most 1000"));
 }
 
 }  // namespace

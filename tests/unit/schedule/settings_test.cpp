@@ -70,7 +70,7 @@ TEST(Settle, RefusesNumbersOutOfRange) {
       {{.target_ci = 1.0}, "a target_ci of 1.000000, expected a number between 0 and 1"},
       {{.budget_percent = 0.0}, "a budget of 0.000000%, expected one above 0% and up to 100%"}};
   for (const auto& row : rows)
-    EXPECT_EQ(complaint_of([&] { return settle(row.choices, {}); }), row.complaint);
+    EXPECT_EQ(inline_prof::test::complaint([&] { return settle(row.choices, {}); }), row.complaint);
 }
 
 TEST(Budget, IsAPercentageOrAFraction) {

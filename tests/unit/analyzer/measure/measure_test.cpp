@@ -1,55 +1,26 @@
 // Tests of prof-measure that need no GPU: shapes, repeats, tables.
+#include "complaint.hpp"
 #include "measure/pacing.hpp"
 #include "measure/result_table.hpp"
 #include "measure/suites.hpp"
+#include "temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 namespace inline_prof::measure {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class Folder : public testing::Test {
- protected:
-  Folder()
-      : path_(fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Folder() override { fs::remove_all(path_); }
-
-  fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  static std::string read(const fs::path& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
-  fs::path path_;
-};
-
-std::string complaint_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no complaint";
-}
+using Folder = test::TemporaryFolder;
+using test::complaint;
 
 TEST(GemmGrid, HasEveryShapeOnceAndOnlyMultiples) {
   for (const std::int64_t multiple : {1, 16}) {
@@ -132,20 +103,20 @@ read::Op product(std::int64_t m) {
 }
 
 TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
-  const fs::path file = path_ / "t.csv";
+  const std::string file = path("t.csv");
   ResultTable table(file, {"m", "trans_a", "trans_b"}, IfThere::kRefuse);
-  EXPECT_FALSE(fs::exists(file));
+  EXPECT_FALSE(std::filesystem::exists(file));
   table.add(product(3), {{"time_us", "1.5"}, {"kernel_name", "a, \"b\""}});
   EXPECT_TRUE(table.has(product(3)));
   EXPECT_FALSE(table.has(product(4)));
   table.save();
-  EXPECT_THAT(read(file), testing::StartsWith("m,trans_a,trans_b,kernel_name,"));
-  EXPECT_THAT(read(file), HasSubstr("\n3,,true,\"a, \"\"b\"\"\","));
-  EXPECT_THAT(read(file), testing::EndsWith(",1.5\n"));
+  EXPECT_THAT(content("t.csv"), testing::StartsWith("m,trans_a,trans_b,kernel_name,"));
+  EXPECT_THAT(content("t.csv"), HasSubstr("\n3,,true,\"a, \"\"b\"\"\","));
+  EXPECT_THAT(content("t.csv"), testing::EndsWith(",1.5\n"));
 
-  EXPECT_THAT(complaint_of([&] { ResultTable(file, {"m"}, IfThere::kRefuse); }),
+  EXPECT_THAT(complaint([&] { return ResultTable(file, {"m"}, IfThere::kRefuse); }),
               HasSubstr("exists already; --resume adds to it, --force replaces it"));
-  EXPECT_THAT(complaint_of([&] { ResultTable(file, {"m"}, IfThere::kResume); }),
+  EXPECT_THAT(complaint([&] { return ResultTable(file, {"m"}, IfThere::kResume); }),
               HasSubstr("line 1: cannot be resumed"));
   ResultTable resumed(file, {"m", "trans_a", "trans_b"}, IfThere::kResume);
   EXPECT_EQ(resumed.row_count(), 1U);
@@ -157,9 +128,9 @@ TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
 }
 
 TEST_F(Folder, AGridGivesTheShapesOfASuite) {
-  const auto ops = ops_of_grid(write("g.csv",
-                                     "m,n,note,k,a_type,trans_b\n1,2,x,3,bf16,true\n"
-                                     "4,5,,6,,\n"),
+  const auto ops = ops_of_grid(file("g.csv",
+                                    "m,n,note,k,a_type,trans_b\n1,2,x,3,bf16,true\n"
+                                    "4,5,,6,,\n"),
                                find_suite("gemm"));
   ASSERT_EQ(ops.size(), 2U);
   EXPECT_EQ(read::op_text(ops[0]), "gemm a_type=bf16 k=3 m=1 n=2 trans_b=true");
@@ -168,7 +139,7 @@ TEST_F(Folder, AGridGivesTheShapesOfASuite) {
 
 TEST_F(Folder, AGridOfSeerIsRead) {
   const auto ops =
-      ops_of_grid(write("Test-set-II.txt", "1\n128 3 224 64 112 7 2 3\n"), find_suite("conv"));
+      ops_of_grid(file("Test-set-II.txt", "1\n128 3 224 64 112 7 2 3\n"), find_suite("conv"));
   ASSERT_EQ(ops.size(), 1U);
   EXPECT_EQ(ops[0].kind, "conv");
   EXPECT_EQ(integer(ops[0], "n"), 128);
@@ -176,7 +147,7 @@ TEST_F(Folder, AGridOfSeerIsRead) {
 
 TEST_F(Folder, ALayerOfAGridStandsForEveryWayThatItDoesNotName) {
   const auto count = [&](const char* name, const char* text, const char* suite) {
-    return ops_of_grid(write(name, text), find_suite(suite)).size();
+    return ops_of_grid(file(name, text), find_suite(suite)).size();
   };
   constexpr const char* layer = "1\n128 3 224 64 112 7 2 3\n";
   // Algorithms of cuDNN's three enumerations.
@@ -188,7 +159,7 @@ TEST_F(Folder, ALayerOfAGridStandsForEveryWayThatItDoesNotName) {
 TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
   const Suite& gemm = find_suite("gemm");
   const auto complaint = [&](const char* text) {
-    return complaint_of([&] { static_cast<void>(ops_of_grid(write("g.csv", text), gemm)); });
+    return test::complaint([&] { return ops_of_grid(file("g.csv", text), gemm); });
   };
   EXPECT_THAT(complaint("m,n,k\n1,two,3\n"),
               HasSubstr("g.csv: line 2, column n: expected a whole number, found two"));
@@ -224,8 +195,8 @@ TEST(Turns, GoToTheTableWithTheLeastTimeInTheOrderGiven) {
 
 TEST(CaseAttributes, ThatAreMissingOrSenselessSkipTheCase) {
   const read::Op op{.kind = "gemm", .source = {}, .attributes = {{"m", std::int64_t{0}}}};
-  EXPECT_THAT(complaint_of([&] { static_cast<void>(integer(op, "n")); }), "gemm without n");
-  EXPECT_THAT(complaint_of([&] { static_cast<void>(integer(op, "m")); }), "gemm with m = 0");
+  EXPECT_THAT(complaint([&] { return integer(op, "n"); }), "gemm without n");
+  EXPECT_THAT(complaint([&] { return integer(op, "m"); }), "gemm with m = 0");
   EXPECT_EQ(integer_or(op, "n", 7), 7);
 }
 

@@ -1,5 +1,7 @@
 #include "model/machines.hpp"
 
+#include "complaint.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,12 +21,7 @@ const read::Machine& builtin(const std::vector<read::Machine>& machines, const s
 }
 
 std::string complaint_about(const std::string& name) {
-  try {
-    static_cast<void>(choose_machine(name, builtin_machines()));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::complaint([&] { return choose_machine(name, builtin_machines()); });
 }
 
 read::Device h200() {

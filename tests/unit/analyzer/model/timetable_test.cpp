@@ -1,6 +1,7 @@
 // Longest paths that can be followed by hand.
 #include "model/iteration/timetable.hpp"
 
+#include "complaint.hpp"
 #include "model/iteration/operator_tasks.hpp"
 
 #include <gmock/gmock.h>
@@ -106,13 +107,8 @@ TEST(LongestPath, OfNothingTakesNoTime) {
   EXPECT_TRUE(table.longest_path.empty());
 }
 
-std::string complaint_about(TaskGraph graph) {
-  try {
-    const LongestPath path(std::move(graph));
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
+std::string complaint_about(const TaskGraph& graph) {
+  return test::complaint([&] { return LongestPath(graph); });
 }
 
 TEST(LongestPath, RefusesCircles) {

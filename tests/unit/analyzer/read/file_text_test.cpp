@@ -2,13 +2,12 @@
 
 #include "complaint.hpp"
 #include "read/input_error.hpp"
+#include "temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -22,15 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using testing::EndsWith;
 
-class ReadText : public testing::Test {
+class ReadText : public test::TemporaryFolder {
  protected:
-  ReadText() {
-    std::string pattern = (fs::temp_directory_path() / "inline_prof_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~ReadText() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  const fs::path folder_ = folder();
 };
 
 std::string complaint_about(const fs::path& file, std::size_t limit = kMaxFileBytes) {

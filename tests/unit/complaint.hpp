@@ -1,9 +1,9 @@
+// Complaints about inputs that are refused.
 #pragma once
-
-#include "read/input_error.hpp"
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <initializer_list>
 #include <string>
 
@@ -15,7 +15,7 @@ std::string complaint(Use&& use) {
   try {
     static_cast<void>(use());
     return "";
-  } catch (const read::InputError& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
 }
