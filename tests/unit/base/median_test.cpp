@@ -31,32 +31,25 @@ std::optional<Interval> interval_of(std::vector<double> values) {
   return median_and_interval95(std::span(values)).ci95;
 }
 
-TEST(MedianInterval, FiveValuesAreTooFew) {
+// The tables of the sign test at 95 % have the ranks; for six P(B < 1) = 1/64 = 1.6 %, P(B < 2) =
+// 7/64.  Of very many n/2 +- 1.96 sqrt(n)/2 is near.
+TEST(MedianInterval, HasTheRanksOfTables) {
   EXPECT_FALSE(interval_of(one_to(5)));
-}
-
-TEST(MedianInterval, SixValuesGiveTheirExtremes) {
-  // P(B < 1) = 1/64 = 1.6 %, P(B < 2) = 7/64: the first and the last.
-  const auto interval = interval_of(one_to(6));
-  ASSERT_TRUE(interval);
-  EXPECT_DOUBLE_EQ(interval->lower, 1);
-  EXPECT_DOUBLE_EQ(interval->upper, 6);
-}
-
-TEST(MedianInterval, FiftyValuesGiveTheEighteenthAndTheThirtyThird) {
-  // The tables of the sign test: for n = 50 at 95 %, ranks 18 and 33.
-  const auto interval = interval_of(one_to(50));
-  ASSERT_TRUE(interval);
-  EXPECT_DOUBLE_EQ(interval->lower, 18);
-  EXPECT_DOUBLE_EQ(interval->upper, 33);
-}
-
-TEST(MedianInterval, HoldsForManyValues) {
-  // n/2 - 1.96 sqrt(n)/2 = 5000 - 98 for n = 10000.
-  const auto interval = interval_of(one_to(10000));
-  ASSERT_TRUE(interval);
-  EXPECT_NEAR(interval->lower, 4902, 2);
-  EXPECT_NEAR(interval->upper, 5099, 2);
+  const struct {
+    std::size_t count;
+    double lower, upper, tolerance;
+  } rows[] = {{6, 1, 6, 0},
+              {15, 4, 12, 0},
+              {50, 18, 33, 0},
+              {100, 40, 61, 0},
+              {5000, 2431.2, 2569.8, 1},
+              {10000, 4902, 5099, 2}};
+  for (const auto& row : rows) {
+    const auto interval = interval_of(one_to(row.count));
+    ASSERT_TRUE(interval) << row.count;
+    EXPECT_NEAR(interval->lower, row.lower, row.tolerance) << row.count;
+    EXPECT_NEAR(interval->upper, row.upper, row.tolerance) << row.count;
+  }
 }
 
 TEST(MedianInterval, IsTheSameInAnyOrder) {
@@ -135,46 +128,12 @@ TEST(MedianSpread, TwoValuesHaveNoOutlier) {
   EXPECT_FALSE(median_spread({}));
 }
 
-MedianAndInterval estimate(std::vector<double> values) {
-  return median_and_interval95(std::span(values));
-}
-
-TEST(MedianAndInterval, NeedsSixValues) {
-  EXPECT_FALSE(estimate({1, 2, 3, 4, 5}).ci95);
-  const auto six = estimate({6, 5, 4, 3, 2, 1});
-  ASSERT_TRUE(six.ci95);
-  EXPECT_EQ(six.median, 3.5);
-  EXPECT_EQ(six.ci95->lower, 1);
-  EXPECT_EQ(six.ci95->upper, 6);
-}
-
-// Tables of the sign test: n = 15 gives ranks 4 and 12, n = 100 ranks 40 and 61.
-TEST(MedianAndInterval, AgreesWithTables) {
-  std::vector<double> values(100);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<double>(i + 1);
-  const auto hundred = estimate(values);
-  EXPECT_EQ(hundred.ci95->lower, 40);
-  EXPECT_EQ(hundred.ci95->upper, 61);
-  values.resize(15);
-  const auto fifteen = estimate(values);
-  EXPECT_EQ(fifteen.ci95->lower, 4);
-  EXPECT_EQ(fifteen.ci95->upper, 12);
-  EXPECT_EQ(fifteen.relative_half_width(), 0.5);  // (12 - 4) / 2 / 8
-}
-
-TEST(MedianAndInterval, HoldsForFiveThousandValues) {
-  std::vector<double> values(5000);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<double>(i + 1);
-  const auto found = estimate(values);
-  // Normal approximation: 2500.5 +- 1.96 * sqrt(5000) / 2 = 2500.5 +- 69.3.
-  EXPECT_NEAR(found.ci95->lower, 2500.5 - 69.3, 1.0);
-  EXPECT_NEAR(found.ci95->upper, 2500.5 + 69.3, 1.0);
-}
-
-TEST(MedianAndInterval, OfZerosHasNoRelativeWidth) {
-  EXPECT_EQ(estimate(std::vector<double>(6, 0.0)).relative_half_width(),
+TEST(MedianAndInterval, HasAWidthRelativeToTheMedian) {
+  const auto relative_half_width = [](std::vector<double> values) {
+    return median_and_interval95(std::span(values)).relative_half_width();
+  };
+  EXPECT_EQ(relative_half_width(one_to(15)), 0.5);  // (12 - 4) / 2 / 8
+  EXPECT_EQ(relative_half_width(std::vector<double>(6, 0.0)),
             std::numeric_limits<double>::infinity());
 }
 

@@ -32,6 +32,12 @@ using testing::ElementsAre;
 
 void* const kStream = reinterpret_cast<void*>(0x10);
 
+// A call of PROFILE_RECORD with nothing but the label and kStream.
+std::string recorded(const std::string& label, int site) {
+  return "record " + label + " site " + std::to_string(site) +
+         " stream 0x10 device -1 graph 1 extra -";
+}
+
 // Forgets what the process knows about the library, so that each test starts with the first use.
 class Macros : public testing::Test {
  protected:
@@ -50,9 +56,7 @@ TEST_F(Macros, AskForTheTableOnceForAllFilesAndLanguages) {
   c_record(kStream);
   PROFILE_ITERATION();
   EXPECT_EQ(fake().lookup_count(), before + 1);
-  EXPECT_THAT(calls(), ElementsAre("record cpp.start site 1 stream 0x10 device -1 graph 1 extra -",
-                                   "record c.start site 2 stream 0x10 device -1 graph 1 extra -",
-                                   "iteration"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("cpp.start", 1), recorded("c.start", 2), "iteration"));
 }
 
 TEST_F(Macros, LeaveErrnoAsItWasOnTheFirstUse) {
@@ -96,8 +100,7 @@ TEST_F(Macros, FindTheLibraryFromAHiddenPlugIn) {
   decltype(&plugin_record) record = nullptr;
   std::memcpy(&record, &symbol, sizeof record);
   record(kStream);
-  EXPECT_THAT(calls(),
-              ElementsAre("record plugin.start site 1 stream 0x10 device -1 graph 1 extra -"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("plugin.start", 1)));
 }
 
 struct Stream;  // as incomplete as CUstream_st
@@ -151,12 +154,9 @@ TEST_F(Macros, KeepASiteForALiteralOnly) {
   PROFILE_RECORD("prefix." + text, kStream);
   PROFILE_RECORD(&"xoffset.start"[text.size() / 12], kStream);
   EXPECT_THAT(calls(),
-              ElementsAre("record literal.start site 1 stream 0x10 device -1 graph 1 extra -",
-                          "record host.macro.start site 2 stream 0x10 device -1 graph 1 extra -",
-                          "record string.start site 0 stream 0x10 device -1 graph 1 extra -",
-                          "record pointer.start site 0 stream 0x10 device -1 graph 1 extra -",
-                          "record prefix.string.start site 0 stream 0x10 device -1 graph 1 extra -",
-                          "record offset.start site 0 stream 0x10 device -1 graph 1 extra -"));
+              ElementsAre(recorded("literal.start", 1), recorded("host.macro.start", 2),
+                          recorded("string.start", 0), recorded("pointer.start", 0),
+                          recorded("prefix.string.start", 0), recorded("offset.start", 0)));
 }
 
 TEST_F(Macros, SeeThatTheContentOfABufferHasChanged) {
@@ -167,19 +167,16 @@ TEST_F(Macros, SeeThatTheContentOfABufferHasChanged) {
     PROFILE_RECORD(variable, kStream);
     PROFILE_RECORD(constant, kStream);
   }
-  EXPECT_THAT(calls(), ElementsAre("record x.start site 0 stream 0x10 device -1 graph 1 extra -",
-                                   "record xx site 0 stream 0x10 device -1 graph 1 extra -",
-                                   "record y.start site 0 stream 0x10 device -1 graph 1 extra -",
-                                   "record yy site 0 stream 0x10 device -1 graph 1 extra -"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("x.start", 0), recorded("xx", 0),
+                                   recorded("y.start", 0), recorded("yy", 0)));
 }
 
 TEST_F(Macros, GiveInlinedCopiesInCNoCommonSite) {
   c_record_names_in_turn(kStream);
   char buffer[] = "x.start";
   c_record_label(buffer, kStream);
-  EXPECT_THAT(calls(), ElementsAre("record one.start site 0 stream 0x10 device -1 graph 1 extra -",
-                                   "record two.start site 0 stream 0x10 device -1 graph 1 extra -",
-                                   "record x.start site 0 stream 0x10 device -1 graph 1 extra -"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("one.start", 0), recorded("two.start", 0),
+                                   recorded("x.start", 0)));
 }
 
 template <typename Value>
@@ -192,11 +189,8 @@ TEST_F(Macros, KeepASiteForEachInstanceOfATemplate) {
     record_in_template(1);
     record_in_template('c');
   }
-  EXPECT_THAT(calls(),
-              ElementsAre("record template.start site 1 stream 0x10 device -1 graph 1 extra -",
-                          "record template.start site 2 stream 0x10 device -1 graph 1 extra -",
-                          "record template.start site 1 stream 0x10 device -1 graph 1 extra -",
-                          "record template.start site 2 stream 0x10 device -1 graph 1 extra -"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("template.start", 1), recorded("template.start", 2),
+                                   recorded("template.start", 1), recorded("template.start", 2)));
 }
 
 TEST_F(Macros, SkipASiteWhoseGateIsClosed) {
@@ -287,9 +281,7 @@ TEST_F(Macros, AreOneStatementEach) {
       PROFILE_RECORD("even.start", kStream);
     else
       PROFILE_RECORD("odd.start", kStream);
-  EXPECT_THAT(calls(),
-              ElementsAre("record even.start site 1 stream 0x10 device -1 graph 1 extra -",
-                          "record odd.start site 2 stream 0x10 device -1 graph 1 extra -"));
+  EXPECT_THAT(calls(), ElementsAre(recorded("even.start", 1), recorded("odd.start", 2)));
 }
 
 TEST_F(Macros, CallTheFunctionsOfTheirNames) {
@@ -313,7 +305,7 @@ TEST_F(Macros, CallTheFunctionsOfTheirNames) {
 TEST_F(Macros, CallTheFunctionsOfTheirNamesInC) {
   c_every_macro(kStream);
   EXPECT_THAT(calls(), ElementsAre("initialize 1 0", "iteration", "iteration", "iteration",
-                                   "record a.start site 1 stream 0x10 device -1 graph 1 extra -",
+                                   recorded("a.start", 1),
                                    "record a.stop site 2 stream 0x10 device 3 graph 1 extra -",
                                    "record null.start site 3 stream 0x0 device -1 graph 1 extra -",
                                    "push outer stream 0x10", "push inner stream 0x0", "iteration",

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::join {
@@ -13,14 +15,26 @@ namespace {
 
 constexpr std::size_t kSamples = 20;
 
+using enum IdleReason;
+
 const IdlePart& part(const Idle& idle, IdleReason reason) {
   return idle.parts[static_cast<std::size_t>(reason)];
+}
+
+void expect_us(const Idle& idle, const std::vector<std::pair<IdleReason, double>>& parts) {
+  for (const auto& [reason, us] : parts)
+    EXPECT_NEAR(part(idle, reason).us, us, 1e-9) << "part " << static_cast<int>(reason);
 }
 
 // An iteration of 1000 us on one device.
 class Scene {
  public:
-  Scene() { runs_.emplace_back().iteration.us = 1000; }
+  // Works without more than the arguments of add().
+  explicit Scene(const std::vector<std::array<double, 3>>& works = {}) {
+    runs_.emplace_back().iteration.us = 1000;
+    for (const auto& [start_us, length_us, late] : works)
+      add(start_us, length_us, late);
+  }
 
   // A row of `length_us` whose launch came late in `late` of its samples.
   Row& add(double start_us, double length_us, double late, const std::string& layer = "net") {
@@ -68,54 +82,44 @@ TEST(Idle, BeforeALateLaunchIsTheLaunchingThreads) {
   scene.add(400, 300, 1, "optimizer.AdamW");  // 100 us late
   scene.add(702, 298, 0);                     // stood in the queue
   const Idle idle = scene.idle();
-  const IdlePart& thread = part(idle, IdleReason::kLaunchingThread);
+  const IdlePart& thread = part(idle, kLaunchingThread);
   EXPECT_NEAR(thread.us, 100, 1e-9);
   ASSERT_EQ(thread.behind.size(), 1U);
   EXPECT_EQ(thread.behind.front().place, "optimizer.AdamW");
   ASSERT_TRUE(thread.ci95_us);
   EXPECT_LT(thread.ci95_us->lower, 100);
   EXPECT_GT(thread.ci95_us->upper, 100);
-  EXPECT_NEAR(part(idle, IdleReason::kStarts).us, 2, 1e-9);
-  EXPECT_EQ(largest_part(idle)->reason, IdleReason::kLaunchingThread);
+  expect_us(idle, {{kStarts, 2}});
+  EXPECT_EQ(largest_part(idle)->reason, kLaunchingThread);
 }
 
 // In a quarter of the iterations the launch was in time.
 TEST(Idle, AroundUnmeasuredWorkIsNotKnown) {
-  Scene scene;
-  scene.add(0, 100, 1);
-  scene.add(200, 100, 1);  // 100 us late
+  Scene scene({{0, 100, 1}, {200, 100, 1}});  // 100 us late
   Row& unmeasured = scene.add(400, 0, 0);
   unmeasured.samples = unmeasured.late = unmeasured.queued = 0;
   unmeasured.offset_us.reset();
   unmeasured.mean_offset_us.reset();
   unmeasured.in_iteration_us = 200;  // as predicted
   const Idle idle = scene.idle(600);
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
-  EXPECT_EQ(part(idle, IdleReason::kBetweenIterations).us, 0);
-  EXPECT_NEAR(part(idle, IdleReason::kNotKnown).us, 500, 1e-9);
+  expect_us(idle, {{kLaunchingThread, 100}, {kBetweenIterations, 0}, {kNotKnown, 500}});
 }
 
 TEST(Idle, IsDividedAsTheSamplesAre) {
-  Scene scene;
-  scene.add(0, 300, 0);
-  scene.add(400, 600, 0.75);
+  Scene scene({{0, 300, 0}, {400, 600, 0.75}});
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 75, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kStarts).us, 3, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kNotKnown).us, 22, 1e-9) << "there is one stream, one rank";
+  expect_us(idle, {{kLaunchingThread, 75}, {kStarts, 3}});
+  EXPECT_NEAR(part(idle, kNotKnown).us, 22, 1e-9) << "there is one stream, one rank";
 }
 
 TEST(Idle, BeforeTheFirstLaunchLiesBetweenIterations) {
-  Scene scene;
-  scene.add(50, 300, 1);
-  scene.add(350, 500, 0);  // and 150 us up to the end
+  Scene scene({{50, 300, 1}, {350, 500, 0}});  // and 150 us up to the end
   const Idle without_wait = scene.idle();
-  EXPECT_NEAR(part(without_wait, IdleReason::kBetweenIterations).us, 200, 1e-9);
+  expect_us(without_wait, {{kBetweenIterations, 200}});
   // The host came back from a wait 20 us after the device had run dry.
   scene.first().after_wait_us = 180;
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kBetweenIterations).us, 180, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kSynchronisation).us, 20, 1e-9);
+  expect_us(idle, {{kBetweenIterations, 180}, {kSynchronisation, 20}});
 }
 
 TEST(Idle, AfterAWaitIsTheWaitsOwn) {
@@ -124,8 +128,7 @@ TEST(Idle, AfterAWaitIsTheWaitsOwn) {
   scene.add(400, 300, 1).after_wait_us = 90;
   scene.add(800, 200, 1).after_wait_us = 450;  // the same wait, long before
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kSynchronisation).us, 100, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
+  expect_us(idle, {{kSynchronisation, 100}, {kLaunchingThread, 100}});
 }
 
 TEST(Idle, BeforeQueuedWorkIsForOtherStreamsWhereThereAreSome) {
@@ -133,8 +136,7 @@ TEST(Idle, BeforeQueuedWorkIsForOtherStreamsWhereThereAreSome) {
   scene.add(0, 300, 0);
   scene.add(400, 600, 0).stream_index = 1;
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kOtherStreams).us, 97, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kStarts).us, 3, 1e-9);
+  expect_us(idle, {{kOtherStreams, 97}, {kStarts, 3}});
 }
 
 // Streams beside each other: only what none of them works in is idle.
@@ -144,7 +146,7 @@ TEST(Idle, IsWhatNoStreamWorksIn) {
   scene.add(100, 300, 1).stream_index = 1;
   scene.add(600, 400, 1);
   const Idle idle = scene.idle(100);
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
+  expect_us(idle, {{kLaunchingThread, 100}});
 }
 
 // Medians of different iterations: the first of three works seems to begin last.
@@ -155,7 +157,7 @@ TEST(Idle, OfWorksThatSeemToOverlapIsThatOfTheNearestOffsets) {
   scene.add(440, 100, 1, "second");  // lies 100 us behind the first, so both are 80 us off
   scene.add(700, 300, 1, "third");
   const Idle idle = scene.idle();
-  const IdlePart& thread = part(idle, IdleReason::kLaunchingThread);
+  const IdlePart& thread = part(idle, kLaunchingThread);
   ASSERT_EQ(thread.behind.size(), 2U);
   EXPECT_EQ(thread.behind[0].place, "first");
   EXPECT_NEAR(thread.behind[0].us, 270, 1e-9);
@@ -173,8 +175,7 @@ TEST(Idle, BeforeANodeIsTheLaunchingThreadsOnlyWhereItBeginsTheReplay) {
   }
   scene.add(856, 144, 0);
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kStarts).us, 6, 1e-9);
+  expect_us(idle, {{kLaunchingThread, 100}, {kStarts, 6}});
 }
 
 // Offsets that scatter say nothing of gaps of a microsecond.
@@ -186,8 +187,8 @@ TEST(Idle, BetweenNodesWhoseOffsetsScatterIsNone) {
     node.is_graph_node = true;
   }
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 10);
-  EXPECT_EQ(part(idle, IdleReason::kStarts).us, 0);
+  EXPECT_NEAR(part(idle, kLaunchingThread).us, 100, 10);
+  expect_us(idle, {{kStarts, 0}});
 }
 
 // A row that waits for another stream begins when that ends: the offset's error is no gap.
@@ -199,8 +200,7 @@ TEST(Idle, BeforeQueuedWorkIsTheNextLateLaunchsWhereItIsNoMoreThanAnError) {
   queued.offset_ci95_us = Interval{280, 360};
   scene.add(700, 300, 1, "late");
   const Idle idle = scene.idle();
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 120, 1e-9);
-  EXPECT_EQ(part(idle, IdleReason::kOtherStreams).us, 0);
+  expect_us(idle, {{kLaunchingThread, 120}, {kOtherStreams, 0}});
 }
 
 // A row that stood in the queue follows what stands before it, whatever the offsets' errors.
@@ -211,19 +211,17 @@ TEST(Idle, BeforeQueuedWorkIsNoneWhereThereIsOneStream) {
   scene.add(530, 200, 0);          // 30 us too far back
   scene.add(690, 200, 0);          // 10 us too far to the front
   const Idle idle = scene.idle(200);
-  EXPECT_NEAR(part(idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
-  EXPECT_NEAR(part(idle, IdleReason::kStarts).us, 3, 1e-9) << "at the beginning";
+  expect_us(idle, {{kLaunchingThread, 100}});
+  EXPECT_NEAR(part(idle, kStarts).us, 3, 1e-9) << "at the beginning";
 }
 
 // Medians of different iterations need not add up.
 TEST(Idle, AddsUpWhateverTheGapsAre) {
-  Scene scene;
-  scene.add(0, 300, 0);
-  scene.add(400, 600, 1);
+  Scene scene({{0, 300, 0}, {400, 600, 1}});
   const Idle less = scene.idle(50);
-  EXPECT_NEAR(part(less, IdleReason::kLaunchingThread).us, 50, 1e-9);
+  expect_us(less, {{kLaunchingThread, 50}});
   const Idle more = scene.idle(120);
-  EXPECT_NEAR(part(more, IdleReason::kNotKnown).us, 20, 1e-9);
+  expect_us(more, {{kNotKnown, 20}});
 }
 
 TEST(Idle, IsNotKnownWhereTheFileDoesNotSayWhichLaunchesWereLate) {
@@ -236,14 +234,12 @@ TEST(Idle, IsNotKnownWhereTheFileDoesNotSayWhichLaunchesWereLate) {
 }
 
 TEST(Idle, OfTwoDevicesIsTheirMean) {
-  Scene scene;
-  scene.add(0, 300, 0);
-  scene.add(400, 600, 1);
+  Scene scene({{0, 300, 0}, {400, 600, 1}});
   const auto mean = mean_idle({scene.idle(100), scene.idle(60)});
   ASSERT_TRUE(mean);
   EXPECT_NEAR(mean->idle_us, 80, 1e-9);
-  EXPECT_NEAR(part(*mean, IdleReason::kLaunchingThread).us, 80, 1e-9);
-  EXPECT_NEAR(part(*mean, IdleReason::kLaunchingThread).behind.front().us, 80, 1e-9);
+  EXPECT_NEAR(part(*mean, kLaunchingThread).us, 80, 1e-9);
+  EXPECT_NEAR(part(*mean, kLaunchingThread).behind.front().us, 80, 1e-9);
   EXPECT_FALSE(mean_idle({}));
 }
 

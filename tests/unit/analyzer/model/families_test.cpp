@@ -3,6 +3,7 @@
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "model/shipped_parameters.hpp"
+#include "profile_builder.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,71 +22,55 @@
 namespace inline_prof::model {
 namespace {
 
+using test::op_of;
+
 using FamilyMap = std::map<std::string, FamilyParameters, std::less<>>;
 
-struct NameCase {
-  const char* kernel;
-  const char* family;
-};
+// Families, and names as traces of real GPUs have them (tests/data/real_traces), cut short.
+constexpr const char* kKernelNames = R"(
+vectorized void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>
+strided void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<>>
+cat void at::native::(anonymous namespace)::CatArrayBatchedCopy<OpaqueType<2u>>
+softmax_block void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16>
+product_align1 void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>
+product_simt void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>
+product_80 void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_64x6_tn_align8>
+convolution void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8>
+product_nvjet nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT
+attention_flash2 void pytorch_flash::flash_fwd_kernel<>
+attention_flash3 void flash::compute_attn_ws<>
+attention_fmha fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausal
+experts bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2
+symmetric_memory void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>
+embedding_backward void split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>
+product_simt ampere_sgemm_128x128_tn
+fused_reduction triton_per_fused_native_layer_norm_convolution_5
+vectorized void at::native::vectorized_templated_elementwise_kernel<4, f>
+reduction void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<>>
+attention_backward void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<>
+product_quantised void marlin::Marlin<1>
+nccl ncclAllReduceRingLLKernel_sum_f32(ncclColl)
+convolution_part void cudnn::cnn::im2col4d_kernel<float, int>
+norm_vectorized void layer_norm::ln_fwd_kernel<layer_norm::Kernel_traits<>>
+token_exchange void deep_ep::intranode::dispatch<8, 768, 8192>
+product gemm_fusion_dot_1
+fused_reduction input_reduce_fusion_2
+fused loop_add_fusion
+)";
 
-class KernelNames : public testing::TestWithParam<NameCase> {};
-
-TEST_P(KernelNames, TellTheFamily) {
-  const KernelFamily* const family = kernel_family(GetParam().kernel);
-  ASSERT_NE(family, nullptr);
-  EXPECT_EQ(family->name, GetParam().family);
+TEST(KernelNames, TellTheFamily) {
+  std::istringstream lines(kKernelNames);
+  std::string family;
+  std::string kernel;
+  int known = 0;
+  while (lines >> family && std::getline(lines >> std::ws, kernel)) {
+    const KernelFamily* const found = kernel_family(kernel);
+    ASSERT_NE(found, nullptr) << kernel;
+    EXPECT_EQ(found->name, family) << kernel;
+    ++known;
+  }
+  EXPECT_EQ(known, 28);
 }
-
-// Names as traces of real GPUs have them (tests/data/real_traces), cut short.
-INSTANTIATE_TEST_SUITE_P(
-    OfRealTraces, KernelNames,
-    testing::Values(
-        NameCase{"void at::native::vectorized_elementwise_kernel<4, "
-                 "at::native::CUDAFunctor_add<c10::BFloat16>>",
-                 "vectorized"},
-        NameCase{
-            "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<>>",
-            "strided"},
-        NameCase{"void at::native::(anonymous namespace)::CatArrayBatchedCopy<OpaqueType<2u>>",
-                 "cat"},
-        NameCase{"void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16>",
-                 "softmax_block"},
-        NameCase{"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>",
-                 "product_align1"},
-        NameCase{"void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>",
-                 "product_simt"},
-        NameCase{
-            "void "
-            "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x64_64x6_tn_align8>",
-            "product_80"},
-        NameCase{"void "
-                 "cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_"
-                 "256x64_32x4_nhwc_align8>",
-                 "convolution"},
-        NameCase{"nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT", "product_nvjet"},
-        NameCase{"void pytorch_flash::flash_fwd_kernel<>", "attention_flash2"},
-        NameCase{"void flash::compute_attn_ws<>", "attention_flash3"},
-        NameCase{"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausal", "attention_fmha"},
-        NameCase{"bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2", "experts"},
-        NameCase{"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>",
-                 "symmetric_memory"},
-        NameCase{
-            "void "
-            "split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>",
-            "embedding_backward"},
-        NameCase{"ampere_sgemm_128x128_tn", "product_simt"},
-        NameCase{"triton_per_fused_native_layer_norm_convolution_5", "fused_reduction"},
-        NameCase{"void at::native::vectorized_templated_elementwise_kernel<4, f>", "vectorized"},
-        NameCase{"void flash_bwd_dot_do_o_kernel<true, Flash_bwd_kernel_traits<>>", "reduction"},
-        NameCase{"void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<>", "attention_backward"},
-        NameCase{"void marlin::Marlin<1>", "product_quantised"},
-        NameCase{"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", "nccl"},
-        NameCase{"void cudnn::cnn::im2col4d_kernel<float, int>", "convolution_part"},
-        NameCase{"void layer_norm::ln_fwd_kernel<layer_norm::Kernel_traits<>>", "norm_vectorized"},
-        NameCase{"void deep_ep::intranode::dispatch<8, 768, 8192>", "token_exchange"},
-        NameCase{"gemm_fusion_dot_1", "product"},
-        NameCase{"input_reduce_fusion_2", "fused_reduction"}, NameCase{"loop_add_fusion", "fused"}),
-    [](const auto& each) { return fmt::format("{}_{}", each.index, each.param.family); });
 
 // Forward passes of batches of 16,384 tokens, 32 heads of 64: Dao-AILab/flash-attention #2688.
 TEST(Families, HoldWhatOthersMeasuredOfAttention) {
@@ -92,17 +78,10 @@ TEST(Families, HoldWhatOthersMeasuredOfAttention) {
   const Families families(shipped_families(gpu), gpu);
   for (const auto& [length, tflops] : {std::pair(512, 252.49), std::pair(1024, 294.78),
                                        std::pair(2048, 308.09), std::pair(8192, 310.20)}) {
-    const std::int64_t batch = 16384 / length;
-    const read::Op op{"attention",
-                      "",
-                      {{"batch", batch},
-                       {"heads", std::int64_t{32}},
-                       {"kv_heads", std::int64_t{32}},
-                       {"q_len", std::int64_t{length}},
-                       {"kv_len", std::int64_t{length}},
-                       {"head_dim", std::int64_t{64}},
-                       {"type", std::string("f16")},
-                       {"pass", std::string("forward")}}};
+    const read::Op op = op_of(fmt::format(
+        "attention batch={} heads=32 kv_heads=32 q_len={} kv_len={} head_dim=64 type=f16 "
+        "pass=forward",
+        16384 / length, length, length));
     const double us = 4.0 * 16384 * length * 32 * 64 / tflops * 1e-6;
     const auto found = families.predict("void flash_fwd_kernel<>", 1e4, op, gpu, std::nullopt);
     ASSERT_TRUE(found);
@@ -155,16 +134,7 @@ TEST(FamilyTimes, FollowTheirForm) {
 }
 
 TEST(FamilyWork, CountsWhatTheKernelComputesBesideTheOperation) {
-  read::Op image{"conv",
-                 "",
-                 {{"n", std::int64_t{1}},
-                  {"c", std::int64_t{3}},
-                  {"h", std::int64_t{8}},
-                  {"w", std::int64_t{8}},
-                  {"k", std::int64_t{4}},
-                  {"r", std::int64_t{1}},
-                  {"s", std::int64_t{1}},
-                  {"type", std::string("bf16")}}};
+  read::Op image = op_of("conv n=1 c=3 h=8 w=8 k=4 r=1 s=1 type=bf16");
   const std::string_view convolution = "fprop";
   const double padded = family_work(convolution, image, family_gpu(), 1, {})->peak_us;
   image.attributes[1].second = std::int64_t{32};
@@ -174,14 +144,7 @@ TEST(FamilyWork, CountsWhatTheKernelComputesBesideTheOperation) {
 }
 
 read::Op product(std::int64_t n, const char* type) {
-  return {"gemm",
-          "",
-          {{"m", std::int64_t{100}},
-           {"n", n},
-           {"k", std::int64_t{64}},
-           {"a_type", std::string(type)},
-           {"b_type", std::string(type)},
-           {"c_type", std::string(type)}}};
+  return test::gemm_op(100, n, 64, type);
 }
 
 TEST(FamilyWork, OfUnalignedProductsIsWhatTilesLoad) {
@@ -233,8 +196,7 @@ TEST(Families, ThatAnOlderGpuHasNoRowsOfTakeLongerToStart) {
 TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
   const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
   const Predictor predictor(Models::kCalibrated);
-  const read::Op add{
-      "memory", "", {{"read_bytes", std::int64_t{1000}}, {"write_bytes", std::int64_t{1000}}}};
+  const read::Op add = test::memory_op(1000, 1000);
   const auto interval = [&](const read::Neighbours& neighbours) {
     return *predictor
                 .predict(add, gpu, {"unrolled_elementwise_kernel<add>", 1, nullptr, &neighbours})
@@ -318,6 +280,32 @@ std::vector<Measured> measured_in(const std::string& trace, const read::Machine&
   return list;
 }
 
+// Measured times beside those that the families give.
+struct Sum {
+  double measured_us = 0, predicted_us = 0, error_us = 0, inside_us = 0;
+
+  void add(const Measured& row, const Prediction& found) {
+    const double us = in_microseconds(found.time);
+    measured_us += row.calls * row.us;
+    predicted_us += row.calls * us;
+    error_us += row.calls * std::abs(us - row.us);
+    if (in_microseconds(found.interval90->first) <= row.us &&
+        row.us <= in_microseconds(found.interval90->second))
+      inside_us += row.calls * row.us;
+  }
+  [[nodiscard]] double inside() const { return inside_us / measured_us; }
+  void expect(const std::string& trace, double most_off, double most_error) const {
+    EXPECT_NEAR(predicted_us / measured_us, 1, most_off) << trace;
+    EXPECT_LE(error_us / measured_us, most_error) << trace;
+    EXPECT_GE(inside(), 0.8) << trace;
+  }
+  void print(const std::string& name) const {
+    fmt::print("{}: {:.0f} us, predicted / measured {:.2f}, error {:.0f} %, inside {:.0f} %\n",
+               name, measured_us, predicted_us / measured_us, 100 * error_us / measured_us,
+               100 * inside());
+  }
+};
+
 // Each trace of an H100 as the other three predict it: nothing of it is in the fit.
 TEST(Families, PredictATraceFromOthers) {
   const auto machines = builtin_machines();
@@ -340,26 +328,16 @@ TEST(Families, PredictATraceFromOthers) {
     EXPECT_EQ(fit_families(rows, usual_family_parameters(), gpu).at("strided").share,
               fitted.at("strided").share)
         << "the same rows, the same parameters";
-    double measured_us = 0, predicted_us = 0, error_us = 0, inside_us = 0;
+    Sum sum;
     const Families families(parameters_of_families(fitted, gpu.id), gpu);
     for (const Measured& row : traces[left_out]) {
       const auto found = families.predict(row.kernel, row.blocks, row.op, gpu, row.base);
       ASSERT_TRUE(found) << row.kernel;
-      const double us = in_microseconds(found->time);
-      measured_us += row.calls * row.us;
-      predicted_us += row.calls * us;
-      error_us += row.calls * std::abs(us - row.us);
-      if (in_microseconds(found->interval90->first) <= row.us &&
-          row.us <= in_microseconds(found->interval90->second))
-        inside_us += row.calls * row.us;
+      sum.add(row, *found);
     }
-    fmt::print("{}: predicted / measured {:.2f}, error {:.0f} %, inside {:.0f} %\n", left_out,
-               predicted_us / measured_us, 100 * error_us / measured_us,
-               100 * inside_us / measured_us);
-    EXPECT_NEAR(predicted_us / measured_us, 1, 0.08) << left_out;
-    EXPECT_LE(error_us / measured_us, 0.12) << left_out;
-    EXPECT_GE(inside_us / measured_us, 0.8) << left_out;
-    inside_of_all += inside_us / measured_us / static_cast<double>(names.size());
+    sum.print(left_out);
+    sum.expect(left_out, 0.08, 0.12);
+    inside_of_all += sum.inside() / static_cast<double>(names.size());
   }
   EXPECT_GE(inside_of_all, 0.85);
   EXPECT_LE(inside_of_all, 0.97) << "wider intervals than needed";
@@ -375,32 +353,16 @@ TEST(Families, PredictATraceOfAGpuThatHasNone) {
                                   std::pair("b200_gptoss_vllm", "b200-sxm-180gb")}) {
     const read::Machine gpu = choose_machine(id, machines);
     const Families families(of_h100, gpu);
-    struct Sum {
-      double measured_us = 0, predicted_us = 0, error_us = 0, inside_us = 0;
-    };
     std::map<std::string, Sum> sums;
     for (const Measured& row : measured_in(trace, gpu)) {
       const auto found = families.predict(row.kernel, row.blocks, row.op, gpu, row.base);
       ASSERT_TRUE(found) << row.kernel;
-      const double us = in_microseconds(found->time);
-      const bool is_inside = in_microseconds(found->interval90->first) <= row.us &&
-                             row.us <= in_microseconds(found->interval90->second);
-      for (const std::string& name : {row.family, std::string("all")}) {
-        sums[name].measured_us += row.calls * row.us;
-        sums[name].predicted_us += row.calls * us;
-        sums[name].error_us += row.calls * std::abs(us - row.us);
-        sums[name].inside_us += is_inside ? row.calls * row.us : 0;
-      }
+      for (const std::string& name : {row.family, std::string("all")})
+        sums[name].add(row, *found);
     }
-    const Sum& all = sums.at("all");
-    for (const auto& [name, sum] : sums) {
-      fmt::print("{} {}: {:.0f} us, predicted / measured {:.2f}, error {:.0f} %, inside {:.0f} %\n",
-                 trace, name, sum.measured_us, sum.predicted_us / sum.measured_us,
-                 100 * sum.error_us / sum.measured_us, 100 * sum.inside_us / sum.measured_us);
-    }
-    EXPECT_NEAR(all.predicted_us / all.measured_us, 1, 0.2) << trace;
-    EXPECT_LE(all.error_us / all.measured_us, 0.22) << trace;
-    EXPECT_GE(all.inside_us / all.measured_us, 0.8) << trace;
+    for (const auto& [name, sum] : sums)
+      sum.print(fmt::format("{} {}", trace, name));
+    sums.at("all").expect(trace, 0.2, 0.22);
   }
 }
 

@@ -2,7 +2,9 @@
 #include "model/predictor.hpp"
 
 #include "model/machines.hpp"
+#include "profile_builder.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +12,6 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
@@ -20,17 +21,10 @@ read::Machine machine(const std::string& id) {
   return choose_machine(id, builtin_machines());
 }
 
-read::Op op_of(const std::string& kind, std::vector<std::pair<std::string, std::int64_t>> sizes,
-               std::vector<std::pair<std::string, std::string>> words = {}) {
-  read::Op op{kind, "", {}};
-  op.attributes.assign(sizes.begin(), sizes.end());
-  op.attributes.insert(op.attributes.end(), words.begin(), words.end());
-  return op;
-}
+using test::op_of;
 
 read::Op product(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
-  return op_of("gemm", {{"m", m}, {"n", n}, {"k", k}},
-               {{"a_type", type}, {"b_type", type}, {"c_type", type}});
+  return test::gemm_op(m, n, k, type);
 }
 
 TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
@@ -121,12 +115,10 @@ TEST(Predictor, GroupedProductsAreProductsOfEachGroup) {
                                                 {2, 512, 4096, 7168, 57.8},
                                                 {4, 256, 4096, 7168, 64.5}};
   for (const auto& [groups, m, n, k, measured_us] : rows) {
-    const read::Op op = op_of("grouped_gemm",
-                              {{"groups", static_cast<std::int64_t>(groups)},
-                               {"m_total", static_cast<std::int64_t>(groups * m)},
-                               {"n", static_cast<std::int64_t>(n)},
-                               {"k", static_cast<std::int64_t>(k)}},
-                              {{"a_type", "f8e4m3"}, {"b_type", "f8e4m3"}, {"c_type", "bf16"}});
+    const read::Op op = op_of(fmt::format(
+        "grouped_gemm groups={} m_total={} n={} k={} a_type=f8e4m3 b_type=f8e4m3 c_type=bf16",
+        groups, static_cast<std::int64_t>(groups * m), static_cast<std::int64_t>(n),
+        static_cast<std::int64_t>(k)));
     const auto found =
         calibrated.predict(op, machine("h800-sxm5-80gb"), {"deep_gemm::sm90_fp8_gemm_1d2d", 0})
             .prediction.value();
@@ -175,7 +167,7 @@ TEST(Predictor, PredictsEverythingByTheRooflineIfAsked) {
 }
 
 read::Op copy_of(std::int64_t bytes) {
-  return op_of("memory", {{"read_bytes", bytes}, {"write_bytes", bytes}});
+  return test::memory_op(bytes, bytes);
 }
 
 TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
@@ -198,10 +190,7 @@ TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
 }
 
 TEST(Predictor, BoundsConvolutionsByTheUnitsTheyRunOn) {
-  read::Op op = op_of(
-      "conv",
-      {{"n", 32}, {"c", 256}, {"h", 56}, {"w", 56}, {"k", 256}, {"r", 3}, {"s", 3}, {"pad", 1}},
-      {{"type", "f32"}, {"direction", "forward"}});
+  read::Op op = op_of("conv n=32 c=256 h=56 w=56 k=256 r=3 s=3 pad=1 type=f32 direction=forward");
   const read::Machine a100 = machine("a100-pcie-80gb");
   const auto time_us = [&](Models models) {
     const auto outcome = Predictor(models).predict(op, a100, {"a_kernel", 330});
@@ -218,9 +207,7 @@ TEST(Predictor, BoundsConvolutionsByTheUnitsTheyRunOn) {
 TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
   // A layer of the measured table: 38 images of 5x5, 893 to 326 channels, 967 us with the timer's.
   const read::Op op =
-      op_of("conv",
-            {{"n", 38}, {"c", 893}, {"h", 5}, {"w", 5}, {"k", 326}, {"r", 3}, {"s", 3}, {"pad", 1}},
-            {{"type", "f32"}, {"direction", "forward"}});
+      op_of("conv n=38 c=893 h=5 w=5 k=326 r=3 s=3 pad=1 type=f32 direction=forward");
   const Predictor calibrated(Models::kCalibrated);
   const read::Machine a100 = machine("a100-pcie-80gb");
   const auto known = calibrated.predict(
@@ -243,16 +230,8 @@ TEST(Predictor, ConvolutionsOnTensorCoresOfAnyGpuHaveAnInterval) {
   const char* const kernel =
       "cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64_32x4_nhwc_align8";
   const auto found = [&](std::int64_t images, double blocks) {
-    read::Op op = op_of("conv",
-                        {{"n", images},
-                         {"c", 3},
-                         {"h", 224},
-                         {"w", 224},
-                         {"k", 768},
-                         {"r", 16},
-                         {"s", 16},
-                         {"stride", 16}},
-                        {{"type", "bf16"}, {"direction", "forward"}});
+    read::Op op = op_of(fmt::format(
+        "conv n={} c=3 h=224 w=224 k=768 r=16 s=16 stride=16 type=bf16 direction=forward", images));
     return calibrated.predict(op, machine("h100-sxm5-80gb"), {kernel, blocks}).prediction.value();
   };
   for (const auto& [images, blocks, measured_us] :
@@ -267,8 +246,7 @@ TEST(Predictor, ConvolutionsOnTensorCoresOfAnyGpuHaveAnInterval) {
 }
 
 TEST(Predictor, KnowsEmbeddings) {
-  read::Op op = op_of(
-      "embedding", {{"batch", 65536}, {"tables", 1}, {"rows", 10000000}, {"bag", 1}, {"dim", 128}});
+  read::Op op = op_of("embedding batch=65536 tables=1 rows=10000000 bag=1 dim=128");
   const auto found = Predictor(Models::kCalibrated).predict(op, machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "embedding");
@@ -282,8 +260,7 @@ TEST(Predictor, KnowsEmbeddings) {
 
 TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
   const auto all_reduce = [](std::int64_t ranks) {
-    return op_of("collective", {{"bytes", std::int64_t{1} << 28}, {"ranks", ranks}},
-                 {{"op", "all_reduce"}, {"type", "f16"}});
+    return op_of(fmt::format("collective bytes=268435456 ranks={} op=all_reduce type=f16", ranks));
   };
   const Predictor calibrated(Models::kCalibrated);
   const auto found = calibrated.predict(all_reduce(8), machine("h200-sxm-141gb"));

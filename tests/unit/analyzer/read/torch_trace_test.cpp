@@ -400,170 +400,135 @@ TEST(TorchTrace, AllReducesWithKernelsOfTheirOwnAreCollectives) {
 struct OperatorCase {
   const char* what;
   const char* name;
-  const char* args;
+  const char* types;  // a letter of kTypes for each input
+  const char* dims;
   const char* kernel;
   const char* op;
+  const char* more_args = "";
+
+  friend void PrintTo(const OperatorCase& each, std::ostream* out) { *out << each.what; }
 };
+
+const std::map<char, const char*> kTypes{
+    {'b', "c10::BFloat16"}, {'h', "c10::Half"},  {'f', "float"},
+    {'i', "int"},           {'l', "long int"},   {'S', "Scalar"},
+    {'L', "ScalarList"},    {'T', "TensorList"}, {'_', ""}};
+
+const OperatorCase kOperators[] = {
+    {"addmm", "aten::addmm", "bbbSS", "[16], [4, 8], [8, 16], [], []", "sm90_xmma_gemm_bf16",
+     "gemm a_type=bf16 b_type=bf16 c_type=bf16 k=8 m=4 n=16 trans_b=true",
+     R"("Input Strides": [[1], [8, 1], [1, 8], [], []])"},
+    {"bmm", "aten::bmm", "ff", "[3, 4, 8], [3, 8, 16]", "cutlass_80_tensorop_s1688gemm_64x64",
+     "gemm a_type=f32 b_type=f32 batch=3 c_type=f32 compute_type=tf32 k=8 m=4 n=16"},
+    {"copy", "aten::copy_", "fhS", "[4, 8], [4, 8], []", "elementwise_kernel<128, 4>",
+     "memory class=copy elements=32 read_bytes=64 write_bytes=128"},
+    {"transposing_copy", "aten::copy_", "ffS", "[64, 40], [64, 40], []",
+     "elementwise_kernel<128, 4>",
+     "memory class=transpose dimensions=2 elements=2560 read_bytes=10240 write_bytes=10240",
+     R"("Input Strides": [[40, 1], [1, 64], []])"},
+    {"flash_attention_of_its_package", "flash_attn::_flash_attn_forward", "hhhSSS",
+     "[2, 64, 8, 16], [2, 64, 4, 16], [2, 64, 4, 16], [], [], []",
+     "void flash_fwd_kernel<Flash_fwd_kernel_traits<16>>",
+     "attention batch=2 causal=true head_dim=16 heads=8 kv_heads=4 kv_len=64 pass=forward q_len=64 "
+     "type=f16",
+     R"("Concrete Inputs": ["", "", "", "0.", "0.25", "True"])"},
+    {"sum_of_attentions_parts", "flash_attn::_flash_attn_forward", "hh",
+     "[2, 1, 8, 16], [2, 64, 4, 16]", "void flash_fwd_splitkv_combine_kernel<x>",
+     "memory class=reduction read_bytes=1024 write_bytes=512"},
+    {"cat", "aten::cat", "TS", "[[4, 8], [4, 2]], []", "CatArrayBatchedCopy<OpaqueType<2u>, 1>",
+     "memory class=copy elements=40 read_bytes=80 write_bytes=80"},
+    {"softmax", "aten::_softmax", "hSS", "[2, 3, 5], [], []", "softmax_warp_forward",
+     "softmax cols=5 pass=forward rows=6 type=f16", R"("Concrete Inputs": ["", "-1", "False"])"},
+    {"norm", "aten::native_layer_norm", "fLffS", "[2, 3, 8], [], [8], [8], []",
+     "vectorized_layer_norm_kernel", "norm cols=8 pass=forward rows=6 type=f32"},
+    {"flash", "aten::_flash_attention_forward", "hhh__SSSS",
+     "[2, 7, 4, 64], [2, 9, 1, 64], [2, 9, 1, 64], [], [], [], [], [], []", "flash_fwd_kernel",
+     "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=1 kv_len=9 pass=forward q_len=7 "
+     "type=f16",
+     R"("Concrete Inputs": ["", "", "", "", "", "7", "9", "0.", "True"])"},
+    {"conv", "aten::cudnn_convolution", "ffLLLSSSS",
+     "[4, 3, 32, 32], [8, 3, 3, 3], [], [], [], [], [], [], []", "implicit_gemm_fprop",
+     "conv c=3 dilation=1 direction=forward h=32 k=8 n=4 pad=1 r=3 s=3 stride=2 type=f32 w=32",
+     R"("Concrete Inputs": ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"])"},
+    {"broadcast_by_stride", "aten::mul", "ff", "[4, 8], [4, 8]", "elementwise_kernel",
+     "memory class=elementwise dimensions=2 elements=32 flops=32 read_bytes=160 write_bytes=128",
+     R"("Input Strides": [[8, 1], [0, 1]])"},
+    {"heads_before_the_sequence", "aten::mul", "ff", "[2, 4, 5, 8], [1, 1, 5, 8]",
+     "elementwise_kernel",
+     "memory class=elementwise dimensions=4 elements=320 flops=320 read_bytes=1440 "
+     "write_bytes=1280",
+     R"("Input Strides": [[160, 8, 32, 1], [40, 40, 8, 1]])"},
+    {"efficient_attention", "aten::_efficient_attention_forward", "fff",
+     "[2, 7, 4, 64], [2, 9, 4, 64], [2, 9, 4, 64]", "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+     "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=9 pass=forward q_len=7 "
+     "type=f32",
+     R"("Concrete Inputs": ["", "", "", "", "", "", "", "", "0.", "2"])"},
+    {"flash_backward", "aten::_flash_attention_backward", "hhh",
+     "[2, 7, 4, 64], [2, 7, 4, 64], [2, 7, 4, 64]", "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
+     "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=7 pass=backward q_len=7 "
+     "type=f16",
+     R"("Concrete Inputs": ["", "", "", "", "", "", "", "", "7", "7", "0.", "True"])"},
+    {"flash_of_packed_sequences", "flash_attn::_flash_attn_varlen_forward", "hhhiiSSSSS",
+     "[30, 4, 64], [30, 2, 64], [30, 2, 64], [4], [4], [], [], [], [], []", "flash_fwd_kernel",
+     "attention batch=3 causal=true head_dim=64 heads=4 kv_heads=2 kv_len=10 pass=forward q_len=10 "
+     "type=f16",
+     R"("Concrete Inputs": ["", "", "", "", "", "12", "12", "0.", "0.125", "True"])"},
+    {"convolution_of_volumes", "aten::cudnn_convolution", "ffLLLS",
+     "[2, 3, 8, 32, 32], [16, 3, 2, 4, 4], [], [], [], []", "sm80_xmma_fprop_implicit_gemm",
+     "conv c=6 dilation=1 direction=forward h=32 k=16 n=8 pad=0 r=4 s=4 stride=4 type=f32 w=32",
+     R"("Concrete Inputs": ["", "", "[0, 0, 0]", "[2, 4, 4]", "[1, 1, 1]", "1"])"},
+    {"linear_layer_of_someone", "_LayerNormLinear", "hhhhh",
+     "[8, 2, 64], [64], [64], [192, 64], [192]", "nvjet_hsh_64x64_64x16_2x1_2cta_v_bz_bias_TNT",
+     "gemm a_type=f16 b_type=f16 c_type=f16 k=64 m=16 n=192 trans_b=true"},
+    {"norm_of_someone", "_LayerNormLinear", "hhhhh", "[8, 2, 64], [64], [64], [192, 64], [192]",
+     "transformer_engine::normalization::ln_fwd_tuned_kernel",
+     "norm cols=64 pass=forward rows=16 type=f16"},
+    {"product_of_one_of_two_matrices", "_LayerNormMLP", "fff", "[16, 64], [64, 64], [64, 64]",
+     "ampere_sgemm_64x64_tn", "operator"},
+    {"rotary_embedding", "_C::rotary_embedding", "lbbSbS",
+     "[5], [5, 128], [5, 64], [], [4096, 32], []",
+     "vllm::rotary_embedding_kernel<c10::BFloat16, true>",
+     "memory class=elementwise elements=960 flops=2880 read_bytes=2280 write_bytes=1920"},
+    {"index", "aten::index", "fT", "[100, 8], [[5]]", "index_elementwise_kernel<128, 4>",
+     "memory class=gather elements=40 read_bytes=200 write_bytes=160"},
+    {"batch_norm", "aten::cudnn_batch_norm", "ff", "[2, 3, 4, 4], [3]",
+     "cudnn::bn_fw_tr_1C11_kernel_NCHW",
+     "memory class=norm elements=96 flops=768 read_bytes=384 write_bytes=384"},
+    {"vector", "aten::mv", "ff", "[16, 8], [8]", "gemv2T_kernel_val",
+     "gemm a_type=f32 b_type=f32 c_type=f32 k=8 m=16 n=1"},
+    {"compiled", "triton_poi_fused_add_relu_0", "fffS", "[16, 8], [8], [16, 8], []",
+     "triton_poi_fused_add_relu_0",
+     "memory class=fused elements=128 flops=128 read_bytes=544 write_bytes=512"},
+    {"list_copy", "aten::_foreach_copy_", "TT", "[[4, 8], [2]], [[4, 8], [2]]",
+     "multi_tensor_apply_kernel<TensorListMetadata<2>, CopyFunctor<float, 2, 1, 1>>",
+     "memory class=copy elements=34 read_bytes=136 write_bytes=136"},
+    {"pooling", "aten::avg_pool2d", "fLLL", "[2, 8, 12, 12], [], [], []",
+     "avg_pool2d_out_cuda_frame<float, float>",
+     "memory class=pooling elements=2304 flops=576 read_bytes=9216 write_bytes=2304",
+     R"("Concrete Inputs": ["", "[3, 3]", "[2, 2]", "[1, 1]"])"},
+    {"pooling_backward", "aten::avg_pool2d_backward", "ff", "[2, 8, 6, 6], [2, 8, 12, 12]",
+     "avg_pool2d_backward_out_cuda_frame<float, float>",
+     "memory class=pooling elements=2304 flops=576 read_bytes=2304 write_bytes=9216"},
+    {"sizes_not_recorded", "aten::cat", "TS", "[], []", "CatArrayBatchedCopy<float>", "operator"}};
 
 class TorchOperators : public testing::TestWithParam<OperatorCase> {};
 
 TEST_P(TorchOperators, HaveTheWorkOfTheirArguments) {
   const OperatorCase& each = GetParam();
-  const Profile profile = read_profile(trace_of({host("cpu_op", each.name, 10, 20, each.args),
+  std::vector<std::string> types;
+  for (const char letter : std::string(each.types))
+    types.push_back(fmt::format("\"{}\"", kTypes.at(letter)));
+  std::string args =
+      fmt::format(R"("Input Dims": [{}], "Input type": [{}])", each.dims, fmt::join(types, ", "));
+  if (*each.more_args != '\0') args += std::string(", ") + each.more_args;
+  const Profile profile = read_profile(trace_of({host("cpu_op", each.name, 10, 20, args),
                                                  launch(12, 1), kernel(each.kernel, 20, 9, 1)}),
                                        "t.json");
   EXPECT_EQ(op_text(*profile.events.at(0).op), each.op);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, TorchOperators,
-    testing::Values(
-        OperatorCase{
-            "addmm", "aten::addmm",
-            R"("Input Dims": [[16], [4, 8], [8, 16], [], []], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar", "Scalar"], "Input Strides": [[1], [8, 1], [1, 8], [], []])",
-            "sm90_xmma_gemm_bf16",
-            "gemm a_type=bf16 b_type=bf16 c_type=bf16 k=8 m=4 n=16 trans_b=true"},
-        OperatorCase{
-            "bmm", "aten::bmm",
-            R"("Input Dims": [[3, 4, 8], [3, 8, 16]], "Input type": ["float", "float"])",
-            "cutlass_80_tensorop_s1688gemm_64x64",
-            "gemm a_type=f32 b_type=f32 batch=3 c_type=f32 compute_type=tf32 k=8 m=4 n=16"},
-        OperatorCase{
-            "copy", "aten::copy_",
-            R"("Input Dims": [[4, 8], [4, 8], []], "Input type": ["float", "c10::Half", "Scalar"])",
-            "elementwise_kernel<128, 4>",
-            "memory class=copy elements=32 read_bytes=64 write_bytes=128"},
-        OperatorCase{
-            "transposing_copy", "aten::copy_",
-            R"("Input Dims": [[64, 40], [64, 40], []], "Input type": ["float", "float", "Scalar"], "Input Strides": [[40, 1], [1, 64], []])",
-            "elementwise_kernel<128, 4>",
-            "memory class=transpose dimensions=2 elements=2560 read_bytes=10240 write_bytes=10240"},
-        OperatorCase{
-            "flash_attention_of_its_package", "flash_attn::_flash_attn_forward",
-            R"("Input Dims": [[2, 64, 8, 16], [2, 64, 4, 16], [2, 64, 4, 16], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "0.", "0.25", "True"])",
-            "void flash_fwd_kernel<Flash_fwd_kernel_traits<16>>",
-            "attention batch=2 causal=true head_dim=16 heads=8 kv_heads=4 kv_len=64 pass=forward "
-            "q_len=64 type=f16"},
-        OperatorCase{
-            "sum_of_attentions_parts", "flash_attn::_flash_attn_forward",
-            R"("Input Dims": [[2, 1, 8, 16], [2, 64, 4, 16]], "Input type": ["c10::Half", "c10::Half"])",
-            "void flash_fwd_splitkv_combine_kernel<x>",
-            "memory class=reduction read_bytes=1024 write_bytes=512"},
-        OperatorCase{
-            "cat", "aten::cat",
-            R"("Input Dims": [[[4, 8], [4, 2]], []], "Input type": ["TensorList", "Scalar"])",
-            "CatArrayBatchedCopy<OpaqueType<2u>, 1>",
-            "memory class=copy elements=40 read_bytes=80 write_bytes=80"},
-        OperatorCase{
-            "softmax", "aten::_softmax",
-            R"("Input Dims": [[2, 3, 5], [], []], "Input type": ["c10::Half", "Scalar", "Scalar"], "Concrete Inputs": ["", "-1", "False"])",
-            "softmax_warp_forward", "softmax cols=5 pass=forward rows=6 type=f16"},
-        OperatorCase{
-            "norm", "aten::native_layer_norm",
-            R"("Input Dims": [[2, 3, 8], [], [8], [8], []], "Input type": ["float", "ScalarList", "float", "float", "Scalar"])",
-            "vectorized_layer_norm_kernel", "norm cols=8 pass=forward rows=6 type=f32"},
-        OperatorCase{
-            "flash", "aten::_flash_attention_forward",
-            R"("Input Dims": [[2, 7, 4, 64], [2, 9, 1, 64], [2, 9, 1, 64], [], [], [], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "", "", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "", "", "7", "9", "0.", "True"])",
-            "flash_fwd_kernel",
-            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=1 kv_len=9 pass=forward "
-            "q_len=7 type=f16"},
-        OperatorCase{
-            "conv", "aten::cudnn_convolution",
-            R"("Input Dims": [[4, 3, 32, 32], [8, 3, 3, 3], [], [], [], [], [], [], []], "Input type": ["float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"])",
-            "implicit_gemm_fprop",
-            "conv c=3 dilation=1 direction=forward h=32 k=8 n=4 pad=1 r=3 s=3 stride=2 type=f32 "
-            "w=32"},
-        OperatorCase{
-            "broadcast_by_stride", "aten::mul",
-            R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "float"], "Input Strides": [[8, 1], [0, 1]])",
-            "elementwise_kernel",
-            "memory class=elementwise dimensions=2 elements=32 flops=32 read_bytes=160 "
-            "write_bytes=128"},
-        OperatorCase{
-            "heads_before_the_sequence", "aten::mul",
-            R"("Input Dims": [[2, 4, 5, 8], [1, 1, 5, 8]], "Input type": ["float", "float"], "Input Strides": [[160, 8, 32, 1], [40, 40, 8, 1]])",
-            "elementwise_kernel",
-            "memory class=elementwise dimensions=4 elements=320 flops=320 read_bytes=1440 "
-            "write_bytes=1280"},
-        OperatorCase{
-            "efficient_attention", "aten::_efficient_attention_forward",
-            R"("Input Dims": [[2, 7, 4, 64], [2, 9, 4, 64], [2, 9, 4, 64]], "Input type": ["float", "float", "float"], "Concrete Inputs": ["", "", "", "", "", "", "", "", "0.", "2"])",
-            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
-            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=9 pass=forward "
-            "q_len=7 type=f32"},
-        OperatorCase{
-            "flash_backward", "aten::_flash_attention_backward",
-            R"("Input Dims": [[2, 7, 4, 64], [2, 7, 4, 64], [2, 7, 4, 64]], "Input type": ["c10::Half", "c10::Half", "c10::Half"], "Concrete Inputs": ["", "", "", "", "", "", "", "", "7", "7", "0.", "True"])",
-            "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
-            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=4 kv_len=7 pass=backward "
-            "q_len=7 type=f16"},
-        OperatorCase{
-            "flash_of_packed_sequences", "flash_attn::_flash_attn_varlen_forward",
-            R"("Input Dims": [[30, 4, 64], [30, 2, 64], [30, 2, 64], [4], [4], [], [], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "int", "int", "Scalar", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "", "", "12", "12", "0.", "0.125", "True"])",
-            "flash_fwd_kernel",
-            "attention batch=3 causal=true head_dim=64 heads=4 kv_heads=2 kv_len=10 pass=forward "
-            "q_len=10 type=f16"},
-        OperatorCase{
-            "convolution_of_volumes", "aten::cudnn_convolution",
-            R"("Input Dims": [[2, 3, 8, 32, 32], [16, 3, 2, 4, 4], [], [], [], []], "Input type": ["float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar"], "Concrete Inputs": ["", "", "[0, 0, 0]", "[2, 4, 4]", "[1, 1, 1]", "1"])",
-            "sm80_xmma_fprop_implicit_gemm",
-            "conv c=6 dilation=1 direction=forward h=32 k=16 n=8 pad=0 r=4 s=4 stride=4 type=f32 "
-            "w=32"},
-        OperatorCase{
-            "linear_layer_of_someone", "_LayerNormLinear",
-            R"("Input Dims": [[8, 2, 64], [64], [64], [192, 64], [192]], "Input type": ["c10::Half", "c10::Half", "c10::Half", "c10::Half", "c10::Half"])",
-            "nvjet_hsh_64x64_64x16_2x1_2cta_v_bz_bias_TNT",
-            "gemm a_type=f16 b_type=f16 c_type=f16 k=64 m=16 n=192 trans_b=true"},
-        OperatorCase{
-            "norm_of_someone", "_LayerNormLinear",
-            R"("Input Dims": [[8, 2, 64], [64], [64], [192, 64], [192]], "Input type": ["c10::Half", "c10::Half", "c10::Half", "c10::Half", "c10::Half"])",
-            "transformer_engine::normalization::ln_fwd_tuned_kernel",
-            "norm cols=64 pass=forward rows=16 type=f16"},
-        OperatorCase{
-            "product_of_one_of_two_matrices", "_LayerNormMLP",
-            R"("Input Dims": [[16, 64], [64, 64], [64, 64]], "Input type": ["float", "float", "float"])",
-            "ampere_sgemm_64x64_tn", "operator"},
-        OperatorCase{
-            "rotary_embedding", "_C::rotary_embedding",
-            R"("Input Dims": [[5], [5, 128], [5, 64], [], [4096, 32], []], "Input type": ["long int", "c10::BFloat16", "c10::BFloat16", "Scalar", "c10::BFloat16", "Scalar"])",
-            "vllm::rotary_embedding_kernel<c10::BFloat16, true>",
-            "memory class=elementwise elements=960 flops=2880 read_bytes=2280 write_bytes=1920"},
-        OperatorCase{"index", "aten::index",
-                     R"("Input Dims": [[100, 8], [[5]]], "Input type": ["float", "TensorList"])",
-                     "index_elementwise_kernel<128, 4>",
-                     "memory class=gather elements=40 read_bytes=200 write_bytes=160"},
-        OperatorCase{"batch_norm", "aten::cudnn_batch_norm",
-                     R"("Input Dims": [[2, 3, 4, 4], [3]], "Input type": ["float", "float"])",
-                     "cudnn::bn_fw_tr_1C11_kernel_NCHW",
-                     "memory class=norm elements=96 flops=768 read_bytes=384 write_bytes=384"},
-        OperatorCase{"vector", "aten::mv",
-                     R"("Input Dims": [[16, 8], [8]], "Input type": ["float", "float"])",
-                     "gemv2T_kernel_val", "gemm a_type=f32 b_type=f32 c_type=f32 k=8 m=16 n=1"},
-        OperatorCase{
-            "compiled", "triton_poi_fused_add_relu_0",
-            R"("Input Dims": [[16, 8], [8], [16, 8], []], "Input type": ["float", "float", "float", "Scalar"])",
-            "triton_poi_fused_add_relu_0",
-            "memory class=fused elements=128 flops=128 read_bytes=544 write_bytes=512"},
-        OperatorCase{
-            "list_copy", "aten::_foreach_copy_",
-            R"("Input Dims": [[[4, 8], [2]], [[4, 8], [2]]], "Input type": ["TensorList", "TensorList"])",
-            "multi_tensor_apply_kernel<TensorListMetadata<2>, CopyFunctor<float, 2, 1, 1>>",
-            "memory class=copy elements=34 read_bytes=136 write_bytes=136"},
-        OperatorCase{
-            "pooling", "aten::avg_pool2d",
-            R"("Input Dims": [[2, 8, 12, 12], [], [], []], "Input type": ["float", "ScalarList", "ScalarList", "ScalarList"], "Concrete Inputs": ["", "[3, 3]", "[2, 2]", "[1, 1]"])",
-            "avg_pool2d_out_cuda_frame<float, float>",
-            "memory class=pooling elements=2304 flops=576 read_bytes=9216 write_bytes=2304"},
-        OperatorCase{
-            "pooling_backward", "aten::avg_pool2d_backward",
-            R"("Input Dims": [[2, 8, 6, 6], [2, 8, 12, 12]], "Input type": ["float", "float"])",
-            "avg_pool2d_backward_out_cuda_frame<float, float>",
-            "memory class=pooling elements=2304 flops=576 read_bytes=2304 write_bytes=9216"},
-        OperatorCase{"sizes_not_recorded", "aten::cat",
-                     R"("Input Dims": [[], []], "Input type": ["TensorList", "Scalar"])",
-                     "CatArrayBatchedCopy<float>", "operator"}),
-    [](const auto& each) { return each.param.what; });
+INSTANTIATE_TEST_SUITE_P(All, TorchOperators, testing::ValuesIn(kOperators),
+                         [](const auto& each) { return each.param.what; });
 
 TEST(TorchTrace, ThatIsCutOffOrDamagedIsReadUpToThere) {
   const std::string whole = trace_of(steps({1, 2, 3}));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <fcntl.h>
 #include <filesystem>
@@ -41,42 +42,30 @@ TEST_F(OutputFileTest, TakesTheNameThatWasAskedForAndReplacesItsOwnFile) {
   }
 }
 
-struct Numbering {
-  const char* name;
-  const char* first;
-  const char* second;
-  const char* third;
+TEST_F(OutputFileTest, PutsTheNumberBeforeTheEnding) {
+  for (const auto& [first, second, third] : std::vector<std::array<std::string, 3>>{
+           {"prof.json", "prof.1.json", "prof.2.json"},
+           {"n1.prof.json", "n1.1.prof.json", "n1.2.prof.json"},
+           {"n1.rank3.prof.json", "n1.rank3.1.prof.json", "n1.rank3.2.prof.json"},
+           {"result.txt", "result.txt.1", "result.txt.2"},
+           {".json", ".json.1", ".json.2"}}) {
+    SCOPED_TRACE(first);
+    const std::size_t before = names().size();
+    file(first, "not ours");
+    OutputFile one(path(first));
+    EXPECT_EQ(one.write("second"), "");
+    EXPECT_EQ(one.path(), path(second));
+    OutputFile other(path(first));
+    EXPECT_EQ(other.write("third"), "");
+    EXPECT_EQ(other.path(), path(third));
+    EXPECT_EQ(one.write("second again"), "");
 
-  friend void PrintTo(const Numbering& row, std::ostream* out) { *out << row.first; }
-};
-
-class OutputFileNumbering : public OutputFileTest, public testing::WithParamInterface<Numbering> {};
-
-TEST_P(OutputFileNumbering, PutsTheNumberBeforeTheEnding) {
-  file(GetParam().first, "not ours");
-  OutputFile second(path(GetParam().first));
-  EXPECT_EQ(second.write("second"), "");
-  EXPECT_EQ(second.path(), path(GetParam().second));
-  OutputFile third(path(GetParam().first));
-  EXPECT_EQ(third.write("third"), "");
-  EXPECT_EQ(third.path(), path(GetParam().third));
-  EXPECT_EQ(second.write("second again"), "");
-
-  EXPECT_EQ(content(GetParam().first), "not ours");
-  EXPECT_EQ(content(GetParam().second), "second again");
-  EXPECT_EQ(content(GetParam().third), "third");
-  EXPECT_EQ(names().size(), 3U);
+    EXPECT_EQ(content(first), "not ours");
+    EXPECT_EQ(content(second), "second again");
+    EXPECT_EQ(content(third), "third");
+    EXPECT_EQ(names().size(), before + 3);
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, OutputFileNumbering,
-    testing::Values(Numbering{"Plain", "prof.json", "prof.1.json", "prof.2.json"},
-                    Numbering{"OfAHost", "n1.prof.json", "n1.1.prof.json", "n1.2.prof.json"},
-                    Numbering{"OfARank", "n1.rank3.prof.json", "n1.rank3.1.prof.json",
-                              "n1.rank3.2.prof.json"},
-                    Numbering{"OtherEnding", "result.txt", "result.txt.1", "result.txt.2"},
-                    Numbering{"NothingButTheEnding", ".json", ".json.1", ".json.2"}),
-    [](const auto& row) { return row.param.name; });
 
 TEST_F(OutputFileTest, TakesAwayTemporaryFilesOfTheDeadAndNoOthers) {
   file("prof.json.tmp.17", "half");

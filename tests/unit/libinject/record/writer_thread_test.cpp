@@ -37,6 +37,16 @@ class WriterThreadTest : public test::TemporaryFolder {
                                     .facts = [] { return WriteFacts{}; }});
     return *writer_;
   }
+  [[nodiscard]] WriterThread::Options with_metrics() const {
+    return {.path = path("prof.json"),
+            .metrics_path = path("run.prom"),
+            .run_name = "job",
+            .facts = [] { return WriteFacts{}; }};
+  }
+  static void end(WriterThread& thread, bool is_complete = true) {
+    thread.finish(is_complete);
+    EXPECT_TRUE(thread.wait(kPatienceMs));
+  }
   [[nodiscard]] json written(const std::string& name) const { return json::parse(content(name)); }
 
   RunRecord run_;
@@ -45,23 +55,24 @@ class WriterThreadTest : public test::TemporaryFolder {
   std::unique_ptr<WriterThread> writer_;
 };
 
-TEST_F(WriterThreadTest, WritesTheFinalFileWhenItIsAsked) {
-  WriterThread& thread = writer("prof.json");
-  thread.start();
-  EXPECT_TRUE(thread.is_running());
-  EXPECT_FALSE(thread.has_finished());
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
-  EXPECT_TRUE(thread.has_finished());
-  EXPECT_EQ(written("prof.json")["complete"], true);
+TEST_F(WriterThreadTest, WritesTheFinalFileWhenItIsAskedAndSaysWhetherTheRunWasCutOff) {
+  for (const bool is_complete : {true, false}) {
+    WriterThread& thread = writer("prof.json");
+    thread.start();
+    thread.start();  // is started already
+    EXPECT_TRUE(thread.is_running());
+    EXPECT_FALSE(thread.has_finished());
+    end(thread, is_complete);
+    EXPECT_TRUE(thread.has_finished());
+    EXPECT_EQ(written("prof.json")["complete"], is_complete);
+    EXPECT_EQ(names().size(), 1U);
+    std::filesystem::remove(path("prof.json"));
+  }
 }
 
 TEST_F(WriterThreadTest, WritesTheMetricsInPlaceOfThoseBefore) {
   file("run.prom", "of a run before");
-  WriterThread thread(run_, {.path = path("prof.json"),
-                             .metrics_path = path("run.prom"),
-                             .run_name = "job",
-                             .facts = [] { return WriteFacts{}; }});
+  WriterThread thread(run_, with_metrics());
   thread.write_checkpoint_now();
   EXPECT_THAT(content("run.prom"),
               HasSubstr("inline_prof_live_complete{host=\"\",run=\"job\"} 0\n"));
@@ -72,10 +83,7 @@ TEST_F(WriterThreadTest, WritesTheMetricsInPlaceOfThoseBefore) {
 
 TEST_F(WriterThreadTest, MetricsThatCannotBeWrittenAreSaidOnceAndTheProfileIsWritten) {
   std::filesystem::create_directory(path("run.prom"));
-  WriterThread thread(run_, {.path = path("prof.json"),
-                             .metrics_path = path("run.prom"),
-                             .run_name = "job",
-                             .facts = [] { return WriteFacts{}; }});
+  WriterThread thread(run_, with_metrics());
   testing::internal::CaptureStderr();
   thread.write_checkpoint_now();
   thread.write_now(true);
@@ -83,23 +91,6 @@ TEST_F(WriterThreadTest, MetricsThatCannotBeWrittenAreSaidOnceAndTheProfileIsWri
   EXPECT_THAT(said, HasSubstr("INLINE_PROF_METRICS: " + path("run.prom") + ": cannot be replaced"));
   EXPECT_EQ(said.find("INLINE_PROF_METRICS"), said.rfind("INLINE_PROF_METRICS"));
   EXPECT_EQ(written("prof.json")["complete"], true);
-}
-
-TEST_F(WriterThreadTest, SaysThatARunWasCutOff) {
-  WriterThread& thread = writer("prof.json");
-  thread.start();
-  thread.finish(false);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
-  EXPECT_EQ(written("prof.json")["complete"], false);
-}
-
-TEST_F(WriterThreadTest, StartsOnce) {
-  WriterThread& thread = writer("prof.json");
-  thread.start();
-  thread.start();
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
-  EXPECT_EQ(names().size(), 1U);
 }
 
 TEST_F(WriterThreadTest, WaitsNoLongerThanItIsTold) {
@@ -110,8 +101,7 @@ TEST_F(WriterThreadTest, WaitsNoLongerThanItIsTold) {
   const auto waited = std::chrono::steady_clock::now() - before;
   EXPECT_GE(waited, std::chrono::milliseconds(25));
   EXPECT_FALSE(std::filesystem::exists(path("prof.json")));
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
+  end(thread);
 }
 
 TEST_F(WriterThreadTest, LeavesACheckpointOfARunThatGoesOn) {
@@ -124,8 +114,7 @@ TEST_F(WriterThreadTest, LeavesACheckpointOfARunThatGoesOn) {
     std::this_thread::yield();
   }
   const json checkpoint = written("prof.json");
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
+  end(thread);
   EXPECT_EQ(checkpoint["complete"], false);
   EXPECT_EQ(checkpoint["host_name"], "checkpointed");
   EXPECT_EQ(written("prof.json")["complete"], true);
@@ -139,8 +128,7 @@ TEST_F(WriterThreadTest, TicksUntilThereIsNothingMoreToTickFor) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
   while (ticks.load() < 3 && std::chrono::steady_clock::now() < give_up)
     std::this_thread::yield();
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
+  end(thread);
   EXPECT_EQ(ticks.load(), 3);
 }
 
@@ -166,8 +154,7 @@ TEST_F(WriterThreadTest, BlocksEverySignalOfTheHosts) {
   thread.start();
   while (!ticked.load())
     std::this_thread::yield();
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
+  end(thread);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGPROF, SIGCHLD}) {
     EXPECT_EQ(sigismember(&seen, signal), 1) << signal;
   }
@@ -196,8 +183,7 @@ TEST_F(WriterThreadTest, SaysOnceThatCheckpointsFail) {
   // Two checkpoints' time, enough for a second complaint.
   EXPECT_FALSE(thread.wait(2500));
   std::filesystem::create_directory(path("later"));
-  thread.finish(true);
-  EXPECT_TRUE(thread.wait(kPatienceMs));
+  end(thread);
   const std::string words = testing::internal::GetCapturedStderr();
   EXPECT_THAT(words, HasSubstr("the file is tried again later\n"));
   EXPECT_EQ(words.find("tried again"), words.rfind("tried again")) << words;
