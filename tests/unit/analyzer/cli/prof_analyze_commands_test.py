@@ -321,9 +321,7 @@ class Compare(InAFolder):
         empty = self.path / "empty.json"
         empty.write_text("")
         self.assert_refused(1, "empty.json", "compare", self.before, empty)
-        done = run("compare", self.before, A100)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("have no event in common", done.stderr)
+        self.assert_refused(1, "have no event in common", "compare", self.before, A100)
         self.assertEqual(run("compare", self.before).returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", "x").returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--despite", "x").returncode, 2)
@@ -395,9 +393,7 @@ class Outputs(InAFolder):
         for arguments in [[file, "-o", file], [file, "-o", linked], [file, "--output=%s" % file],
                           ["compare", other, file, "-o", file],
                           [self.path, "-o", file], ["ranks", self.path, "-o", file]]:
-            done = run(*arguments, "--force")
-            self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
-            self.assertIn("is one of the inputs and is left alone", done.stderr)
+            self.assert_refused(1, "is one of the inputs and is left alone", *arguments, "--force")
             self.assertEqual(file.read_bytes(), before)
         report = self.path / "report.txt"
         report.write_text("old")
@@ -425,8 +421,7 @@ class Ranks(InAFolder):
         return folder
 
     def test_a_late_rank_makes_the_others_wait(self):
-        done = run("ranks", self.write_ranks(8, late=5), "--format", "json")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("ranks", self.write_ranks(8, late=5), "--format", "json")
         report = valid("ranks", done.stdout)
         self.assertEqual((report["devices"], report["slow_devices"], report["stragglers"]),
                          (8, [], []))
@@ -509,8 +504,7 @@ class Ranks(InAFolder):
         return folder
 
     def patterns(self, folder, *options):
-        done = run("ranks", folder, "--format", "json", *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("ranks", folder, "--format", "json", *options)
         report = json.loads(done.stdout)
         self.assertEqual(report["stragglers"], [])
         return [(p["dimension"], p["value"], p["devices"]) for p in report["patterns"]]
@@ -551,8 +545,7 @@ class Ranks(InAFolder):
         self.assertIn("no rank, which a layout", run("ranks", folder, "--layout", "tp=64").stderr)
 
     def test_one_file_says_what_cannot_be_said(self):
-        done = run("ranks", self.write_ranks(1))
-        self.assertEqual(done.returncode, 0)
+        done = self.good("ranks", self.write_ranks(1))
         self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
 
 
@@ -616,9 +609,7 @@ class History(InAFolder):
         self.assertIn("2 files say that they are rank 1", run("history", folder).stderr)
 
     def test_runs_that_were_not_watched_are_refused(self):
-        done = run("history", SMALL)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("%s: /history: missing: expected a run with INLINE_PROF_WATCH" % SMALL, done.stderr)
+        self.assert_refused(1, "%s: /history: missing: expected a run with INLINE_PROF_WATCH" % SMALL, "history", SMALL)
 
 
 class Scaling(InAFolder):

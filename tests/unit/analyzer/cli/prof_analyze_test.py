@@ -55,8 +55,7 @@ def in_the_original_format(profile):
 
 class Files(InAFolder):
     def test_a_file_gives_a_table(self):
-        done = run(SMALL)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good(SMALL)
         self.assertEqual(done.stderr, "")
         self.assertIn("54.0 % of it is measured and predicted", done.stdout)
         self.assertIn("measured and predicted                0.540 ms    54.0 %", run(SMALL, "--verbose").stdout)
@@ -74,9 +73,7 @@ class Files(InAFolder):
 
     def test_a_pipe_in_a_folder_is_an_error_and_no_wait(self):
         os.mkfifo(self.path / "n1.prof.json")
-        done = run(self.path)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("n1.prof.json: is a pipe, a socket or a device, expected a file", done.stderr)
+        self.assert_refused(1, "n1.prof.json: is a pipe, a socket or a device, expected a file", self.path)
 
     def test_a_folder_stands_for_the_profiles_in_it(self):
         self.assertEqual(run(self.path).returncode, 1)
@@ -123,8 +120,7 @@ class OddInput(InAFolder):
     """Files that can be used, but not without a word."""
 
     def report(self, *arguments):
-        done = run(*arguments, "--format", "json")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good(*arguments, "--format", "json")
         # A number that is none would be null to us and a crash to the next program.
         return json.loads(done.stdout, parse_constant=self.fail)
 
@@ -183,9 +179,7 @@ class OddInput(InAFolder):
         self.assertIn('missing "peak_tflops"',
                       run(SMALL, "--machine", self.write("m.json", machine)).stderr)
         layers = self.write("l.json", '{"rules":[{"match":"*","match":"a","layer":"x"}]}')
-        done = run(SMALL, "--layers", layers)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("%s: /rules/0/match: appears twice in its object" % layers, done.stderr)
+        self.assert_refused(1, "%s: /rules/0/match: appears twice in its object" % layers, SMALL, "--layers", layers)
 
     def test_many_events_take_seconds(self):
         text = ('{"event_name":"e%d","device_id":0,"stream":"s","start_index":%d,"end_index":%d,'
@@ -196,8 +190,7 @@ class OddInput(InAFolder):
             out.write(",".join(text % (i % 1000, 2 * i, 2 * i + 1, i // 1000)
                                for i in range(MANY_EVENTS)))
             out.write("]}")
-        done = run(file, "--top", "1")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good(file, "--top", "1")
         self.assertIn("1 of %d rows" % MANY_EVENTS, done.stdout)
 
 
@@ -278,7 +271,7 @@ class RealFile(unittest.TestCase):
             len(before), slower[0], slower[1]))
 
 
-class Options(unittest.TestCase):
+class Options(InAFolder):
     def test_a_wrong_command_line_ends_with_2(self):
         for arguments in [[], ["--no-such-option", SMALL], [SMALL, "--format", "xml"],
                           [SMALL, "--event-bias", "5us"], [SMALL, "--event-bias", "-1"],
@@ -295,8 +288,7 @@ class Options(unittest.TestCase):
                       run(SMALL, "--machine", "A100").stderr)
 
     def test_help_shows_examples(self):
-        done = run("--help")
-        self.assertEqual(done.returncode, 0)
+        done = self.good("--help")
         self.assertIn("prof-analyze prof.json --top 10", done.stdout)
 
     def test_a_given_machine_wins_over_the_file(self):

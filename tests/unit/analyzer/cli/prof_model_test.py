@@ -33,8 +33,7 @@ class List(InAFolder):
 
     def test_every_model_tells_its_columns(self):
         for row in json.loads(run("list", "--format", "json").stdout):
-            done = run("list", row["model"], "--format", "json")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.good("list", row["model"], "--format", "json")
             columns = json.loads(done.stdout)
             self.assertTrue(columns, row["model"])
             for column in columns:
@@ -51,9 +50,7 @@ class List(InAFolder):
         refused = run("predict", "--model", "gemm", "--machine", "none", FC)
         known = refused.stderr.partition("choose from ")[2].partition(", or")[0]
         self.assertEqual(set(machines), set(known.split(", ")))
-        done = run("list", "gemm", "--machines")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--machines: expected no model beside it, found gemm", done.stderr)
+        self.assert_refused(2, "--machines: expected no model beside it, found gemm", "list", "gemm", "--machines")
 
 
 class ShippedParameters(InAFolder):
@@ -134,8 +131,7 @@ class Suggest(InAFolder):
 
 class Predict(InAFolder):
     def predict(self, *arguments):
-        done = run("predict", *arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("predict", *arguments)
         return done
 
     def test_columns_come_out_as_they_went_in(self):
@@ -256,17 +252,14 @@ class WrongInput(InAFolder):
             done = run("predict", "--model", "fc", "--params", table, FC)
             self.assertEqual((done.returncode, done.stderr.strip()),
                              (1, "prof-model: %s: %s" % (table, complaint)))
-        done = run("predict", "--model", "fc", "--params", FC_TABLE, FC, "--set",
-                   "kernel_prefix=ampere")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no complete row of a kernel ampere*", done.stderr)
+        self.assert_refused(1, "no complete row of a kernel ampere*",
+                            "predict", "--model", "fc", "--params", FC_TABLE, FC, "--set", "kernel_prefix=ampere")
 
 
 class Evaluate(InAFolder):
     def test_perfect_predictions_have_no_error(self):
-        done = run("evaluate", "--model", "embedding_forward", FORWARD, "--group", "hw",
-                   "--format", "json")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("evaluate", "--model", "embedding_forward", FORWARD, "--group", "hw",
+                         "--format", "json")
         rows = json.loads(done.stdout)
         self.assertEqual([row["group"] for row in rows],
                          ["a100_like", "h100_like", "v100_original", "v100_true_l2", "all"])
@@ -293,8 +286,7 @@ class Evaluate(InAFolder):
     def test_rows_that_count_twice_are_a_warning(self):
         file = self.write("t.csv", "%s,us\n%s,40\n%s,40\n" % (
             BACKWARD_HEADER, BACKWARD_ROW, BACKWARD_ROW))
-        done = run("evaluate", "--model", "embedding_backward_sgd", file, "--measured", "us")
-        self.assertEqual(done.returncode, 0)
+        done = self.good("evaluate", "--model", "embedding_backward_sgd", file, "--measured", "us")
         self.assertIn("rows that stand there before and count again: 1 (line 3 as line 2)",
                       done.stderr)
 
@@ -343,8 +335,7 @@ class Runs(InAFolder):
 
     def test_a_run_becomes_a_product_table_that_knows_its_products(self):
         profile, table = self.run_in_f32(), self.path / "products.csv"
-        done = run("fit", "--model", "fc", profile, "-o", table)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("fit", "--model", "fc", profile, "-o", table)
         [row] = csv.DictReader(io.StringIO(table.read_text()))
         self.assertEqual((row["kernel_runtime"], row["machine"]), ("200", "h200-sxm-141gb"))
         done = run("predict", "--model", "fc", "--params", table, profile)
@@ -369,8 +360,7 @@ class Runs(InAFolder):
 class Iteration(InAFolder):
     def test_gives_what_the_original_gives(self):
         file = GOLDEN / "trace_overheads.json"
-        done = run("iteration", "--edition", "published", file)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("iteration", "--edition", "published", file)
         for given, golden in zip(json.loads(done.stdout), json.loads(file.read_text())):
             for name in ["n_roots", "ops", "streams", "gpu_time", "launches"]:
                 self.assertEqual(given[name], golden["expected"][name])
@@ -456,9 +446,7 @@ class WhatIf(InAFolder):
                 (["--scale", "a=-1"], 2, "expected a factor from 0 to 1e6, found -1"),
                 (["--edition", "published"], 2, "know nothing of tasks")]:
             self.assert_refused(status, complaint, "iteration", file, *arguments)
-        done = run("iteration", GOLDEN / "e2e_model.json", "--scale", "a=1")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("need --edition calibrated", done.stderr)
+        self.assert_refused(2, "need --edition calibrated", "iteration", GOLDEN / "e2e_model.json", "--scale", "a=1")
 
     def test_wrong_tasks_are_refused_with_their_place(self):
         def one(task):

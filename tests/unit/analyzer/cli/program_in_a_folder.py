@@ -30,6 +30,11 @@ class InAFolder(unittest.TestCase):
         file.write_text(document if isinstance(document, str) else json.dumps(document))
         return file
 
+    def good(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
     def assert_refused(self, status, words, *arguments):
         done = run(*arguments)
         self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
