@@ -18,9 +18,8 @@
 //
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
 // starts itself again with the injected library preloaded.
+#include "host.hpp"
 #include "injected.hpp"
-
-#include <inline_prof/profile.h>
 
 #include <cuda.h>
 
@@ -30,7 +29,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
@@ -66,10 +64,6 @@ struct Bench {
 };
 Bench it;
 
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) bench::fail(what);
-}
-
 // --- set-up
 
 void find_both_launches() {
@@ -79,7 +73,7 @@ void find_both_launches() {
   const auto find = [](GetProcAddress get, const char* name, int version) {
     void* address = nullptr;
     CUdriverProcAddressQueryResult status{};
-    check(get(name, &address, version, 0, &status), "cuGetProcAddress");
+    CHECK(get(name, &address, version, 0, &status));
     return address;
   };
   const auto direct =
@@ -100,35 +94,18 @@ void find_both_launches() {
 }
 
 void make_kernels() {
-  check(cuInit(0), "cuInit");
-  CUcontext context = nullptr;
-  check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
-  const auto entry = [&](const std::string& name) {
-    text += ".visible .entry " + name + "()\n{\nret;\n}\n";
-  };
-  entry("armed_kernel");
-  for (std::size_t i = 0; i < kKernels; ++i)
-    entry("kernel_" + std::to_string(i));
-  CUmodule module = nullptr;
-  check(cuModuleLoadData(&module, text.c_str()), "cuModuleLoadData");
-  check(cuModuleGetFunction(&it.armed, module, "armed_kernel"), "cuModuleGetFunction");
-  it.kernels.resize(kKernels);
-  for (std::size_t i = 0; i < kKernels; ++i) {
-    check(cuModuleGetFunction(&it.kernels[i], module, ("kernel_" + std::to_string(i)).c_str()),
-          "cuModuleGetFunction");
-  }
-  for (CUstream& stream : it.streams) {
-    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  }
+  host::open_context();
+  it.armed = host::load_kernels({"armed_kernel"}).front();
+  it.kernels = host::load_numbered_kernels(static_cast<int>(kKernels));
+  for (CUstream& stream : it.streams)
+    stream = host::open_stream();
   for (CUdeviceptr& memory : it.memory)
-    check(cuMemAlloc(&memory, kBytes), "cuMemAlloc");
+    CHECK(cuMemAlloc(&memory, kBytes));
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
-  check(cuGraphCreate(&graph, 0), "cuGraphCreate");
-  check(cuGraphAddEmptyNode(&node, graph, nullptr, 0), "cuGraphAddEmptyNode");
-  check(cuGraphInstantiate(&it.exec, graph, 0), "cuGraphInstantiate");
+  CHECK(cuGraphCreate(&graph, 0));
+  CHECK(cuGraphAddEmptyNode(&node, graph, nullptr, 0));
+  it.exec = host::instantiated(graph);
 }
 
 void launch(LaunchKernel launch_kernel, CUfunction kernel, CUstream stream) {
@@ -176,12 +153,8 @@ void run(benchmark::State& state, const EachLaunch& each) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kKernels * kStreams));
 }
 
-void direct(benchmark::State& state) {
-  run(state, [](CUfunction kernel, CUstream stream) { launch(it.direct, kernel, stream); });
-}
-
-void hooked(benchmark::State& state) {
-  run(state, [](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
+void launches(benchmark::State& state, LaunchKernel function) {
+  run(state, [&](CUfunction kernel, CUstream stream) { launch(function, kernel, stream); });
 }
 
 void original(benchmark::State& state) {
@@ -262,34 +235,28 @@ int main(int argc, char** argv) {
   };
   launch_often();
   if (two_threads) std::thread(launch_often).join();
-  benchmark::RegisterBenchmark("discovery/direct", direct);
-  benchmark::RegisterBenchmark("discovery/injected", hooked);
+  benchmark::RegisterBenchmark("discovery/direct", launches, it.direct);
+  benchmark::RegisterBenchmark("discovery/injected", launches, it.hooked);
   benchmark::RegisterBenchmark("counted copy/direct", copy, it.direct_copy);
   benchmark::RegisterBenchmark("counted copy/injected", copy, it.hooked_copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
-  // The warm-up, and the first measured iteration, which never ends: one kernel stays armed.
+  // The warm-up, the first measured iterations, in which every launch is checked (threads, and
+  // launches that phases are told from), and one that never ends: one kernel stays armed.
   const auto step = [] {
     launch(it.hooked, it.armed, it.streams[0]);
     launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
   };
-  for (int i = 0; i < kWarmup; ++i) {
-    PROFILE_ITERATION();
-    step();
-    if (two_threads) std::thread(step).join();
-  }
-  // In the first measured iterations every launch is checked: threads, and launches that phases
-  // are told from.
-  for (int i = 0; i < kFirstMeasured; ++i) {
+  for (int i = 0; i < kWarmup + kFirstMeasured; ++i) {
     PROFILE_ITERATION();
     step();
     if (two_threads) std::thread(step).join();
   }
   PROFILE_ITERATION();
   launch(it.hooked, it.armed, it.streams[0]);
-  benchmark::RegisterBenchmark("measuring/direct", direct);
-  benchmark::RegisterBenchmark("measuring/injected", hooked);
+  benchmark::RegisterBenchmark("measuring/direct", launches, it.direct);
+  benchmark::RegisterBenchmark("measuring/injected", launches, it.hooked);
   benchmark::RegisterBenchmark("measuring/original", original);
   benchmark::RegisterBenchmark("replay/direct", replay, it.direct_replay);
   benchmark::RegisterBenchmark("replay/injected", replay, it.hooked_replay);

@@ -9,6 +9,7 @@
 // library, both while the injected library is measuring.  Prints Google Benchmark's table, then the
 // medians and what the injected library adds.  The program starts itself again with the injected
 // library preloaded.
+#include "host.hpp"
 #include "injected.hpp"
 
 #include <inline_prof/profile.h>
@@ -67,11 +68,8 @@ void run_nvtx(benchmark::State& state) {
 }
 
 void start_measuring() {
-  if (cuInit(0) != CUDA_SUCCESS) bench::fail("cuInit");
-  CUcontext context = nullptr;
-  if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) bench::fail("context");
-  cuCtxSetCurrent(context);
-  if (cublasCreate_v2(&it.handle) != CUBLAS_STATUS_SUCCESS) bench::fail("cublasCreate");
+  host::open_context();
+  CHECK(cublasCreate_v2(&it.handle));
   // The last iteration never ends: the injected library measures, and an armed event comes once.
   for (int i = 0; i <= kWarmup; ++i) {
     PROFILE_ITERATION();
