@@ -1,4 +1,4 @@
-// What both mutators use: chance, and libFuzzer's own changes of bytes.
+// Chance, and libFuzzer's own changes of bytes: both mutators use them.
 #pragma once
 
 #include <cstddef>

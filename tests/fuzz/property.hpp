@@ -1,4 +1,4 @@
-// What each fuzz target defines, and the properties that it states beside "no crash".
+// Each fuzz target defines these functions and states these properties beside "no crash".
 #pragma once
 
 #include "read/input_error.hpp"
