@@ -126,51 +126,6 @@ Work bandwidth_work(const read::Op& op, Gpu& gpu) {
   throw Skipped(fmt::format("kernel {}: expected read, write or copy", kernel));
 }
 
-Work embedding_work(const read::Op& op, Gpu& gpu) {
-  Lookup lookup{.batch = integer(op, "batch"),
-                .tables = integer_or(op, "tables", 1),
-                .rows = integer(op, "rows"),
-                .bag = integer(op, "bag"),
-                .dim = integer(op, "dim"),
-                .indices = nullptr};
-  const std::string type = text_or(op, "type", "f32");
-  const std::string pass = text_or(op, "pass", "forward");
-  const Element element = element_of(type);
-  if (element == Element::kF8e4m3 || (pass != "forward" && element != Element::kF32)) {
-    throw Skipped(fmt::format("embedding {} of {} is not measured", pass, type));
-  }
-  const std::size_t values = product({lookup.tables, lookup.rows, lookup.dim});
-  const std::size_t lookups = product({lookup.tables, lookup.batch, lookup.bag});
-  const std::size_t outputs = product({lookup.tables, lookup.batch, lookup.dim});
-  void* weights = take_normal(gpu, static_cast<std::int64_t>(values), type, 1);
-  void* bags = take_normal(gpu, static_cast<std::int64_t>(outputs), type, 2);
-  auto* indices = static_cast<std::int64_t*>(gpu.take(lookups * 8));
-  launch_fill_indices(gpu.stream(), indices, lookups, lookup.rows, number_or(op, "zipf_alpha", 0),
-                      3);
-  lookup.indices = indices;
-  // Cases of a run have no such attribute; its own kernel looks up.
-  const bool stand_in = op.find("zipf_alpha") == nullptr;
-  constexpr float rate = 1e-6F;
-  if (pass == "forward") {
-    return own_kernel(
-        [=](cudaStream_t s) { launch_embedding_forward(s, lookup, weights, bags, element); },
-        stand_in);
-  }
-  auto* rows = static_cast<float*>(weights);
-  const auto* gradients = static_cast<const float*>(bags);
-  if (pass == "backward_sgd") {
-    return own_kernel(
-        [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, rate); }, stand_in);
-  }
-  if (pass != "backward_rowwise_adagrad") throw Skipped(fmt::format("unknown pass {}", pass));
-  auto* squares = static_cast<float*>(gpu.take(product({lookup.tables, lookup.rows, 4})));
-  check(cudaMemsetAsync(squares, 0, product({lookup.tables, lookup.rows, 4}), gpu.stream()),
-        "cudaMemsetAsync");
-  return own_kernel(
-      [=](cudaStream_t s) { launch_embedding_adagrad(s, lookup, rows, squares, gradients, rate); },
-      stand_in);
-}
-
 Work rows_work(const read::Op& op, Gpu& gpu) {
   const Element element = element_of(text_or(op, "type", "f32"));
   const std::size_t tensor =

@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <type_traits>
 
 namespace inline_prof::measure {
 namespace {
@@ -60,24 +59,6 @@ template <typename T>
 __global__ void fill_normal(T* values, std::size_t count, std::uint64_t seed) {
   for (std::size_t i = first_item(); i < count; i += item_step())
     values[i] = T(normal(seed, i));
-}
-
-// The continuous form of Zipf's law is inverted; a multiplication spreads the frequent rows.
-__global__ void fill_indices(std::int64_t* indices, std::size_t count, std::int64_t rows,
-                             double alpha, std::uint64_t seed) {
-  for (std::size_t i = first_item(); i < count; i += item_step()) {
-    const double u = static_cast<double>(random_bits(seed, i) >> 11) * 0x1p-53;
-    double rank = u * static_cast<double>(rows);
-    if (alpha > 0) {
-      const double top = static_cast<double>(rows) + 1;
-      const double power = 1 - alpha;
-      rank = fabs(power) < 1e-6 ? exp(u * log(top)) - 1
-                                : pow((pow(top, power) - 1) * u + 1, 1 / power) - 1;
-    }
-    const auto whole = static_cast<std::uint64_t>(fmin(rank, static_cast<double>(rows) - 1));
-    indices[i] =
-        static_cast<std::int64_t>(whole * 0x9e3779b1ULL % static_cast<std::uint64_t>(rows));
-  }
 }
 
 __device__ Unit mixed(Unit a, Unit b) {
@@ -152,12 +133,6 @@ __global__ void cast_values(const Four<From>* from, Four<To>* to, std::size_t co
   }
 }
 
-__device__ float warp_sum(float value) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    value += __shfl_xor_sync(~0U, value, offset);
-  return value;
-}
-
 __device__ float warp_largest(float value) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
     value = fmaxf(value, __shfl_xor_sync(~0U, value, offset));
@@ -182,81 +157,11 @@ __global__ void largest_magnitude(const __nv_bfloat16* values, std::size_t count
   if (threadIdx.x == 0) atomicMax(reinterpret_cast<int*>(largest), __float_as_int(most));
 }
 
-__device__ std::size_t warp_number() {
-  return first_item() / kWarp;
-}
-
-template <typename T>
-__global__ void embedding_forward(Lookup lookup, const T* weights, T* bags) {
-  const std::size_t bag = warp_number();  // of all tables
-  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
-  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
-  const T* rows = weights + table * static_cast<std::size_t>(lookup.rows * lookup.dim);
-  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
-  for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp) {
-    float sum = 0;
-    for (std::int64_t l = 0; l < lookup.bag; ++l)
-      sum += static_cast<float>(rows[indices[l] * lookup.dim + i]);
-    bags[bag * static_cast<std::size_t>(lookup.dim) + static_cast<std::size_t>(i)] = T(sum);
-  }
-}
-
-// `squares` null: plain descent.
-__global__ void embedding_update(Lookup lookup, float* weights, const float* squares,
-                                 const float* gradients, float rate) {
-  const std::size_t bag = warp_number();
-  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
-  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
-  const std::size_t first_row = table * static_cast<std::size_t>(lookup.rows);
-  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
-  const float* gradient = gradients + bag * static_cast<std::size_t>(lookup.dim);
-  for (std::int64_t l = 0; l < lookup.bag; ++l) {
-    const std::size_t row = first_row + static_cast<std::size_t>(indices[l]);
-    const float step = squares == nullptr ? rate : rate * rsqrtf(squares[row] + 1e-8F);
-    for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp) {
-      atomicAdd(&weights[row * static_cast<std::size_t>(lookup.dim) + static_cast<std::size_t>(i)],
-                -step * gradient[i]);
-    }
-  }
-}
-
-__global__ void embedding_squares(Lookup lookup, float* squares, const float* gradients) {
-  const std::size_t bag = warp_number();
-  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
-  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
-  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
-  const float* gradient = gradients + bag * static_cast<std::size_t>(lookup.dim);
-  float sum = 0;
-  for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp)
-    sum += gradient[i] * gradient[i];
-  sum = warp_sum(sum) / static_cast<float>(lookup.dim);
-  for (std::int64_t l = threadIdx.x % kWarp; l < lookup.bag; l += kWarp)
-    atomicAdd(&squares[table * static_cast<std::size_t>(lookup.rows) +
-                       static_cast<std::size_t>(indices[l])],
-              sum);
-}
-
-// Calls `use` with a null pointer of the element's type; f8 has no arithmetic of its own.
-template <typename Use>
-void with_type(Element element, Use use) {
-  if (element == Element::kF32) {
-    use(static_cast<float*>(nullptr));
-  } else if (element == Element::kF16) {
-    use(static_cast<__half*>(nullptr));
-  } else {
-    use(static_cast<__nv_bfloat16*>(nullptr));
-  }
-}
-
 template <typename From, typename To>
 void cast(cudaStream_t stream, const void* from, void* to, std::size_t count,
           const float* largest = nullptr) {
   cast_values<<<blocks_for(count / 4), kThreads, 0, stream>>>(
       static_cast<const Four<From>*>(from), static_cast<Four<To>*>(to), count / 4, largest);
-}
-
-unsigned blocks_of_bags(const Lookup& lookup) {
-  return static_cast<unsigned>((lookup.batch * lookup.tables * kWarp + kThreads - 1) / kThreads);
 }
 
 }  // namespace
@@ -267,19 +172,19 @@ void launch_hold(cudaStream_t stream, std::int64_t cycles) {
 
 void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
                         std::uint64_t seed) {
-  const unsigned blocks = blocks_for(count);
-  if (element == Element::kF8e4m3) {
-    fill_normal<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(values), count, seed);
-    return;
+  const auto fill = [&](auto* of_type) {
+    fill_normal<<<blocks_for(count), kThreads, 0, stream>>>(of_type, count, seed);
+  };
+  switch (element) {
+    case Element::kF32:
+      return fill(static_cast<float*>(values));
+    case Element::kF16:
+      return fill(static_cast<__half*>(values));
+    case Element::kBf16:
+      return fill(static_cast<__nv_bfloat16*>(values));
+    case Element::kF8e4m3:
+      return fill(static_cast<__nv_fp8_e4m3*>(values));
   }
-  with_type(element, [&](auto* type) {
-    fill_normal<<<blocks, kThreads, 0, stream>>>(static_cast<decltype(type)>(values), count, seed);
-  });
-}
-
-void launch_fill_indices(cudaStream_t stream, std::int64_t* indices, std::size_t count,
-                         std::int64_t rows, double alpha, std::uint64_t seed) {
-  fill_indices<<<blocks_for(count), kThreads, 0, stream>>>(indices, count, rows, alpha, seed);
 }
 
 void launch_read(cudaStream_t stream, const void* from, void* sum, std::size_t bytes) {
@@ -336,28 +241,6 @@ void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* lar
   largest_magnitude<<<blocks_for(count / 4), kThreads, 0, stream>>>(
       static_cast<const __nv_bfloat16*>(bf16), count, largest);
   cast<__nv_bfloat16, __nv_fp8_e4m3>(stream, bf16, f8, count, largest);
-}
-
-void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,
-                              void* bags, Element element) {
-  with_type(element, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    embedding_forward<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(
-        lookup, static_cast<const T*>(weights), static_cast<T*>(bags));
-  });
-}
-
-void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weights,
-                          const float* gradients, float rate) {
-  embedding_update<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, weights, nullptr,
-                                                                    gradients, rate);
-}
-
-void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
-                              float* squares, const float* gradients, float rate) {
-  embedding_squares<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, squares, gradients);
-  embedding_update<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, weights, squares,
-                                                                    gradients, rate);
 }
 
 }  // namespace inline_prof::measure

@@ -21,11 +21,6 @@ void launch_hold(cudaStream_t stream, std::int64_t cycles);
 // Fills with numbers as in training: normal, mean 0, deviation 1.
 void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
                         std::uint64_t seed);
-// Fills with indices below `rows`: evenly spread for alpha 0, else by Zipf's law with that
-// exponent.
-void launch_fill_indices(cudaStream_t stream, std::int64_t* indices, std::size_t count,
-                         std::int64_t rows, double alpha, std::uint64_t seed);
-
 // Bytes are rounded down to whole units of 16.
 void launch_read(cudaStream_t stream, const void* from, void* sum, std::size_t bytes);
 void launch_write(cudaStream_t stream, void* to, std::size_t bytes);
@@ -40,19 +35,5 @@ void launch_move(cudaStream_t stream, const void* from, std::size_t read_bytes, 
 // Converts bf16 to f8e4m3 in two steps: finds the largest magnitude, then scales by it.
 void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* largest,
                      std::size_t count);
-
-struct Lookup {
-  std::int64_t batch, tables, rows, bag, dim;
-  const std::int64_t* indices;  // of a table its batch * bag, table after table
-};
-// Adds up the rows of each bag, a warp for each bag, as table-batched embeddings do.
-void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,
-                              void* bags, Element element);
-// Adds each bag's gradient to its rows by atomic additions, in f32.
-void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weights,
-                          const float* gradients, float rate);
-// Does the same with a sum of squares for each row, which a launch of its own updates first.
-void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
-                              float* squares, const float* gradients, float rate);
 
 }  // namespace inline_prof::measure

@@ -165,8 +165,6 @@ class Runner {
         return nccl_.collective(op);
       case OpKind::kMemory:
         return memory_work(op, gpu_);
-      case OpKind::kEmbedding:
-        return embedding_work(op, gpu_);
       case OpKind::kNorm:
       case OpKind::kSoftmax:
         return rows_work(op, gpu_);

@@ -92,32 +92,6 @@ Ops memory_ops(const GpuFacts&) {
   return ops;
 }
 
-Ops embedding_ops(const GpuFacts&) {
-  Ops ops;
-  for (const char* pass : {"forward", "backward_sgd", "backward_rowwise_adagrad"}) {
-    for (const std::int64_t rows : {1000, 100'000, 4'000'000}) {
-      for (const std::int64_t dim : {32, 64, 128, 256}) {
-        for (const std::int64_t bag : {1, 10, 50}) {
-          for (const double alpha : {0.0, 1.05}) {
-            for (const std::int64_t tables : {1, 8}) {
-              if (tables * rows * dim > std::int64_t{2} << 30) continue;
-              ops.push_back(op_of(OpKind::kEmbedding, {{"batch", std::int64_t{4096}},
-                                                       {"tables", tables},
-                                                       {"rows", rows},
-                                                       {"bag", bag},
-                                                       {"dim", dim},
-                                                       {"type", text("f32")},
-                                                       {"pass", text(pass)},
-                                                       {"zipf_alpha", alpha}}));
-            }
-          }
-        }
-      }
-    }
-  }
-  return ops;
-}
-
 struct Layer {
   std::int64_t c, size, k, r, stride, pad;
 };
@@ -248,11 +222,6 @@ std::span<const Suite> all_suites() {
        "element-wise kernels, casts and copies",
        {"kernel", "read_bytes", "write_bytes"},
        memory_ops,
-       true},
-      {"embedding",
-       "look-ups that are added up, and their gradients",
-       {"batch", "tables", "rows", "bag", "dim", "type", "pass", "zipf_alpha"},
-       embedding_ops,
        true},
       {"conv", "convolutions by the algorithm that cuDNN chooses", conv_columns, conv_ops, true},
       {"conv_algorithms", "convolutions by each algorithm that cuDNN has", conv_columns,

@@ -72,7 +72,6 @@ class NcclTasks {
 // Our own kernels.
 [[nodiscard]] Work memory_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work bandwidth_work(const read::Op& op, Gpu& gpu);
-[[nodiscard]] Work embedding_work(const read::Op& op, Gpu& gpu);
 // Stands in for a norm or a softmax by what it reads and writes: its time is that of its tensors.
 [[nodiscard]] Work rows_work(const read::Op& op, Gpu& gpu);
 

@@ -53,7 +53,7 @@ class Measure(unittest.TestCase):
     def test_every_suite_gives_rows_in_tables_of_their_own(self):
         done = self.measure("--points", 4, "-o", f"{self.path}/all/")
         tables = {file.stem: rows_of(file) for file in (self.path / "all").glob("*.csv")}
-        for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "embedding", "conv",
+        for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "conv",
                       "conv_algorithms", "bandwidth", "collective"]:
             self.assertTrue(tables.get(suite), f"{suite}\n{done.stderr}")
             for row in tables[suite]:
@@ -343,8 +343,8 @@ class Measure(unittest.TestCase):
         self.assertIn("the driver knows CUDA 12.4, this program was built for CUDA 13.0", old.stderr)
 
     def test_too_little_memory_skips_what_does_not_fit(self):
-        done = self.run_program("--memory-gb", "1", "embedding", "--points", "20", "-o", self.path / "rows.csv")
-        self.assertRegex(done.stderr, r"skipped \d+: embedding: needs \d+ MiB more, \d+ of \d+ MiB are left")
+        done = self.run_program("--memory-gb", "1", "memory", "--points", "20", "-o", self.path / "rows.csv")
+        self.assertRegex(done.stderr, r"skipped \d+: memory: needs \d+ MiB more, \d+ of \d+ MiB are left")
         self.assertTrue(rows_of(self.path / "rows.csv"))
         self.model.write_text(json.dumps({**RULES, "device": {"memory_bytes": 100 << 20}}))
         done = self.measure("bandwidth", "-o", self.path / "t.csv", status=3)
