@@ -30,13 +30,6 @@ Json time_json(const join::ComparedTime& time) {
   return json;
 }
 
-Json times_json(const std::vector<join::ComparedTime>& times) {
-  Json json = Json::array();
-  for (const join::ComparedTime& time : times)
-    json.push_back(time_json(time));
-  return json;
-}
-
 void add_csv(std::string& out, std::string_view kind, const join::ComparedTime& time) {
   out += fmt::format(
       "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind, base::csv_cell(time.layer),
@@ -53,23 +46,72 @@ Json device_json(const join::RankDevice& device) {
           {"device_id", device.device_id}};
 }
 
+Json pattern_event_json(const join::RankPattern::Event& event) {
+  return {{"layer", event.layer},
+          {"event", event.event},
+          {"occurrence", event.occurrence},
+          {"devices", event.devices},
+          {"slow_devices", event.slow_devices},
+          {"time_us", event.time_us},
+          {"median_us", event.median_us},
+          {"ratio", event.ratio}};
+}
+
 Json pattern_json(const join::RankPattern& pattern) {
-  Json json{{"dimension", pattern.dimension},
-            {"value", pattern.value},
-            {"devices", pattern.devices},
-            {"ratio", or_null(pattern.ratio)},
-            {"events", Json::array()}};
-  for (const join::RankPattern::Event& event : pattern.events) {
-    json["events"].push_back({{"layer", event.layer},
-                              {"event", event.event},
-                              {"occurrence", event.occurrence},
-                              {"devices", event.devices},
-                              {"slow_devices", event.slow_devices},
-                              {"time_us", event.time_us},
-                              {"median_us", event.median_us},
-                              {"ratio", event.ratio}});
-  }
-  return json;
+  return {{"dimension", pattern.dimension},
+          {"value", pattern.value},
+          {"devices", pattern.devices},
+          {"ratio", or_null(pattern.ratio)},
+          {"events", list_of(pattern.events, pattern_event_json)}};
+}
+
+Json stage_json(const join::PipelineStage& stage) {
+  const join::StageTimes& times = stage.times;
+  return {{"ranks", stage.ranks},
+          {"iteration_us", or_null(times.iteration_us)},
+          {"computing_us", times.computing_us},
+          {"collectives_us", times.collectives_us},
+          {"sends_us", times.sends_us},
+          {"receives_us", times.receives_us},
+          {"exchanges_us", times.exchanges_us},
+          {"predicted_us", or_null(times.predicted_us)},
+          {"unmeasured_part", times.unmeasured_part}};
+}
+
+Json slow_device_json(const join::Straggler& slow) {
+  return {{"device", device_json(slow.device)},
+          {"ratio", slow.ratio},
+          {"of_predicted", or_null(slow.of_predicted)},
+          {"others_of_predicted", or_null(slow.others_of_predicted)}};
+}
+
+Json straggler_json(const join::Straggler& slow) {
+  return {{"device", device_json(slow.device)},
+          {"layer", slow.layer},
+          {"event", slow.event},
+          {"occurrence", slow.occurrence},
+          {"time_us", slow.time_us},
+          {"median_us", slow.median_us},
+          {"ratio", slow.ratio}};
+}
+
+Json collective_json(const join::CollectiveSplit& split) {
+  return {{"layer", split.layer},
+          {"event", split.event},
+          {"occurrence", split.occurrence},
+          {"iterations", split.iterations},
+          {"transfer_us", split.transfer_us},
+          {"wait_us", split.wait_us},
+          {"predicted_us", or_null(split.predicted_us)},
+          {"last", device_json(split.last)}};
+}
+
+Json scaling_time_json(const join::ScalingTime& time) {
+  return {{"run", time.point->run},
+          {"gpus", time.point->gpus},
+          {"layer", time.layer ? Json(*time.layer) : Json()},
+          {"mean_us", time.times.mean_us},
+          {"slowest_us", time.times.slowest_us}};
 }
 
 }  // namespace
@@ -80,13 +122,14 @@ std::string compare_json(const join::Comparison& comparison) {
   json["margin"] = comparison.margin;
   json["phase_before"] = or_null(comparison.phase_before);
   json["phase_after"] = or_null(comparison.phase_after);
-  json["differences"] = Json::array();
-  for (const join::Difference& difference : comparison.differences)
-    json["differences"].push_back({{"what", difference.what}, {"text", difference.text}});
+  json["differences"] =
+      list_of(comparison.differences, [](const join::Difference& difference) -> Json {
+        return {{"what", difference.what}, {"text", difference.text}};
+      });
   json["iteration"] = comparison.iteration ? time_json(*comparison.iteration) : Json();
-  json["patterns"] = times_json(comparison.patterns);
-  json["layers"] = times_json(comparison.layers);
-  json["events"] = times_json(comparison.events);
+  json["patterns"] = list_of(comparison.patterns, time_json);
+  json["layers"] = list_of(comparison.layers, time_json);
+  json["events"] = list_of(comparison.events, time_json);
   return document(json);
 }
 
@@ -111,49 +154,11 @@ std::string ranks_json(const join::RankComparison& comparison) {
   json["phase"] = or_null(comparison.phase);
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;
-  json["stages"] = Json::array();
-  for (const join::PipelineStage& stage : comparison.stages) {
-    const join::StageTimes& times = stage.times;
-    json["stages"].push_back({{"ranks", stage.ranks},
-                              {"iteration_us", or_null(times.iteration_us)},
-                              {"computing_us", times.computing_us},
-                              {"collectives_us", times.collectives_us},
-                              {"sends_us", times.sends_us},
-                              {"receives_us", times.receives_us},
-                              {"exchanges_us", times.exchanges_us},
-                              {"predicted_us", or_null(times.predicted_us)},
-                              {"unmeasured_part", times.unmeasured_part}});
-  }
-  json["patterns"] = Json::array();
-  for (const join::RankPattern& pattern : comparison.patterns)
-    json["patterns"].push_back(pattern_json(pattern));
-  json["slow_devices"] = Json::array();
-  for (const join::Straggler& slow : comparison.slow_devices)
-    json["slow_devices"].push_back({{"device", device_json(slow.device)},
-                                    {"ratio", slow.ratio},
-                                    {"of_predicted", or_null(slow.of_predicted)},
-                                    {"others_of_predicted", or_null(slow.others_of_predicted)}});
-  json["stragglers"] = Json::array();
-  for (const join::Straggler& slow : comparison.stragglers) {
-    json["stragglers"].push_back({{"device", device_json(slow.device)},
-                                  {"layer", slow.layer},
-                                  {"event", slow.event},
-                                  {"occurrence", slow.occurrence},
-                                  {"time_us", slow.time_us},
-                                  {"median_us", slow.median_us},
-                                  {"ratio", slow.ratio}});
-  }
-  json["collectives"] = Json::array();
-  for (const join::CollectiveSplit& split : comparison.collectives) {
-    json["collectives"].push_back({{"layer", split.layer},
-                                   {"event", split.event},
-                                   {"occurrence", split.occurrence},
-                                   {"iterations", split.iterations},
-                                   {"transfer_us", split.transfer_us},
-                                   {"wait_us", split.wait_us},
-                                   {"predicted_us", or_null(split.predicted_us)},
-                                   {"last", device_json(split.last)}});
-  }
+  json["stages"] = list_of(comparison.stages, stage_json);
+  json["patterns"] = list_of(comparison.patterns, pattern_json);
+  json["slow_devices"] = list_of(comparison.slow_devices, slow_device_json);
+  json["stragglers"] = list_of(comparison.stragglers, straggler_json);
+  json["collectives"] = list_of(comparison.collectives, collective_json);
   json["unsplit"] = comparison.unsplit;
   add_watched(json, comparison.watched);
   json["warnings"] = comparison.warnings;
@@ -163,14 +168,7 @@ std::string ranks_json(const join::RankComparison& comparison) {
 std::string scaling_json(std::span<const join::ScalingPoint> points, std::size_t most_layers) {
   Json json;
   json["schema"] = "inline_prof_scaling/1";
-  json["times"] = Json::array();
-  for (const join::ScalingTime& time : join::scaling_times(points, most_layers)) {
-    json["times"].push_back({{"run", time.point->run},
-                             {"gpus", time.point->gpus},
-                             {"layer", time.layer ? Json(*time.layer) : Json()},
-                             {"mean_us", time.times.mean_us},
-                             {"slowest_us", time.times.slowest_us}});
-  }
+  json["times"] = list_of(join::scaling_times(points, most_layers), scaling_time_json);
   return document(json);
 }
 

@@ -2,9 +2,8 @@
 
 #include "base/text.hpp"
 #include "join/diagnose/belonging.hpp"
-#include "join/rows/communicator.hpp"
+#include "join/rows/row.hpp"
 #include "join/rows/statistics.hpp"
-#include "join/rows/verdict.hpp"
 #include "read/phases.hpp"
 #include "report/columns.hpp"
 

@@ -2,7 +2,7 @@
 #include "base/median.hpp"
 #include "export/formats.hpp"
 #include "export/values.hpp"
-#include "report/history_report.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -21,10 +21,7 @@ Json number(double value) {
 }
 
 Json series_json(const join::Series& series) {
-  Json json = Json::array();
-  for (const float value : series)
-    json.push_back(number(value));
-  return json;
+  return list_of(series, number);
 }
 
 // Returns the newest reading of each column: the page's lines need no more.
@@ -50,13 +47,10 @@ Json readings_json(const join::WatchedRun& run,
 }
 
 Json change_json(const join::WatchedRun& run, const join::RunChange& change) {
-  Json layers = Json::array();
-  for (const join::SharedText& layer : change.layers)
-    layers.push_back(layer.str());
   return {{"text", report::change_words(run, change)},
           {"began_s", change.began_s},
           {"began_iteration", change.began_iteration},
-          {"layers", std::move(layers)},
+          {"layers", change.layers},
           {"ranks", change.ranks},
           {"waiting", change.waiting},
           {"before_us", change.before_us},
@@ -74,18 +68,17 @@ Json counter_json(const std::string& name, std::size_t process, double time_us, 
 }  // namespace
 
 void add_watched(Json& json, const std::optional<join::WatchedRun>& run) {
-  json["changes"] = Json::array();
-  json["recurrences"] = Json::array();
-  if (!run) return;
-  for (const join::RunChange& change : run->changes)
-    json["changes"].push_back(change_json(*run, change));
-  for (const join::Recurrence& one : run->recurrences) {
-    json["recurrences"].push_back({{"cause", one.cause},
-                                   {"what", one.what},
-                                   {"evidence", one.evidence},
-                                   {"ranks", one.ranks},
-                                   {"ratio", one.ratio}});
-  }
+  static const join::WatchedRun not_watched;
+  const join::WatchedRun& of = run ? *run : not_watched;
+  json["changes"] =
+      list_of(of.changes, [&](const join::RunChange& change) { return change_json(of, change); });
+  json["recurrences"] = list_of(of.recurrences, [](const join::Recurrence& one) -> Json {
+    return {{"cause", one.cause},
+            {"what", one.what},
+            {"evidence", one.evidence},
+            {"ranks", one.ranks},
+            {"ratio", one.ratio}};
+  });
 }
 
 std::string history_json(const join::WatchedRun& run) {
@@ -97,34 +90,29 @@ std::string history_json(const join::WatchedRun& run) {
   json["pairs"] = run.pairs;
   json["cost_share"] = or_null(run.cost_share);
   add_watched(json, run);
-  Json columns{{"start_s", Json::array()},
-               {"end_s", Json::array()},
-               {"first_iteration", Json::array()},
-               {"last_iteration", Json::array()}};
-  for (const join::TimeColumn& column : run.columns) {
-    columns["start_s"].push_back(column.start_s);
-    columns["end_s"].push_back(column.end_s);
-    columns["first_iteration"].push_back(column.first_iteration);
-    columns["last_iteration"].push_back(column.last_iteration);
-  }
-  json["columns"] = std::move(columns);
-  json["layers"] = Json::array();
-  for (const join::WatchedLayer& layer : run.layers)
-    json["layers"].push_back({{"layer", layer.name.str()}, {"us", series_json(layer.us)}});
-  json["ranks"] = Json::array();
-  for (std::size_t i = 0; i < run.ranks.size(); ++i) {
-    const join::WatchedRank& rank = run.ranks[i];
-    json["ranks"].push_back({{"name", join::name_of(run, i)},
-                             {"host", rank.host},
-                             {"rank", or_null(rank.rank)},
-                             {"device_id", rank.device_id},
-                             {"file", rank.file},
-                             {"event_list", rank.event_list},
-                             {"processes", rank.processes},
-                             {"iteration_us", series_json(rank.iteration_us)},
-                             {"own_us", series_json(rank.own_us)},
-                             {"machine", readings_json(run, rank.machine)}});
-  }
+  const auto column = [&](auto member) {
+    return list_of(run.columns, [&](const join::TimeColumn& time) { return time.*member; });
+  };
+  json["columns"] = {{"start_s", column(&join::TimeColumn::start_s)},
+                     {"end_s", column(&join::TimeColumn::end_s)},
+                     {"first_iteration", column(&join::TimeColumn::first_iteration)},
+                     {"last_iteration", column(&join::TimeColumn::last_iteration)}};
+  json["layers"] = list_of(run.layers, [](const join::WatchedLayer& layer) -> Json {
+    return {{"layer", layer.name.str()}, {"us", series_json(layer.us)}};
+  });
+  json["ranks"] = list_of(run.ranks, [&](const join::WatchedRank& rank) -> Json {
+    const auto i = static_cast<std::size_t>(&rank - run.ranks.data());
+    return {{"name", join::name_of(run, i)},
+            {"host", rank.host},
+            {"rank", or_null(rank.rank)},
+            {"device_id", rank.device_id},
+            {"file", rank.file},
+            {"event_list", rank.event_list},
+            {"processes", rank.processes},
+            {"iteration_us", series_json(rank.iteration_us)},
+            {"own_us", series_json(rank.own_us)},
+            {"machine", readings_json(run, rank.machine)}};
+  });
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

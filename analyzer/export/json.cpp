@@ -20,38 +20,15 @@ Json shares_json(const std::optional<join::Shares>& shares, double scale) {
           {"idle", shares->idle * scale}};
 }
 
-Json idle_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const join::Idle& idle : analysis.idle) {
-    Json parts = Json::array();
-    for (const join::IdlePart& part : idle.parts) {
-      Json behind = Json::array();
-      for (const join::IdleBehind& place : part.behind)
-        behind.push_back({{"place", place.place}, {"us", place.us}});
-      parts.push_back({{"reason", join::idle_reason_name(part.reason)},
-                       {"us", part.us},
-                       {"ci95_us", or_null(part.ci95_us)},
-                       {"behind", std::move(behind)}});
-    }
-    json.push_back({{"file", analysis.runs[idle.profile].profile.file},
-                    {"device_id", idle.device_id},
-                    {"idle_us", idle.idle_us},
-                    {"parts", std::move(parts)}});
-  }
-  return json;
+Json idle_behind_json(const join::IdleBehind& behind) {
+  return {{"place", behind.place}, {"us", behind.us}};
 }
 
-Json rank_waits_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const join::RankWait& wait : analysis.rank_waits) {
-    json.push_back({{"file", analysis.runs[wait.profile].profile.file},
-                    {"device_id", wait.device_id},
-                    {"for_file", analysis.runs[wait.for_profile].profile.file},
-                    {"for_device_id", wait.for_device_id},
-                    {"us", wait.us},
-                    {"exposed_us", wait.exposed_us}});
-  }
-  return json;
+Json idle_part_json(const join::IdlePart& part) {
+  return {{"reason", join::idle_reason_name(part.reason)},
+          {"us", part.us},
+          {"ci95_us", or_null(part.ci95_us)},
+          {"behind", list_of(part.behind, idle_behind_json)}};
 }
 
 Json kernel_sum_json(const join::KernelSum& sum) {
@@ -85,24 +62,19 @@ Json overhead_json(const std::optional<read::Overhead>& overhead) {
 }
 
 Json phases_json(const read::Profile& profile) {
-  Json json = Json::array();
-  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
-    const read::Phase& phase = profile.phases[i];
-    Json stretches = Json::array();
-    for (const auto& [first, last] : phase.stretches)
-      stretches.push_back(Json::array({first, last}));
-    json.push_back({{"number", i + 1},
-                    {"is_shown", i == profile.phase},
-                    {"iterations", phase.iterations},
-                    {"stretches", std::move(stretches)},
-                    {"share", or_null(phase.share)},
-                    {"reason", phase.reason},
-                    {"kernel_launches", phase.kernel_launches},
-                    {"graph_launches", phase.graph_launches},
-                    {"graph_kernels", phase.graph_kernels},
-                    {"measured", phase.measured}});
-  }
-  return json;
+  return list_of(profile.phases, [&](const read::Phase& phase) -> Json {
+    const auto i = static_cast<std::size_t>(&phase - profile.phases.data());
+    return {{"number", i + 1},
+            {"is_shown", i == profile.phase},
+            {"iterations", phase.iterations},
+            {"stretches", phase.stretches},
+            {"share", or_null(phase.share)},
+            {"reason", phase.reason},
+            {"kernel_launches", phase.kernel_launches},
+            {"graph_launches", phase.graph_launches},
+            {"graph_kernels", phase.graph_kernels},
+            {"measured", phase.measured}};
+  });
 }
 
 Json run_json(const join::Run& run) {
@@ -124,12 +96,12 @@ Json run_json(const join::Run& run) {
   for (const auto& [what, count] : profile.dropped)
     json["dropped"][what] = count;
   json["not_seen"] = profile.not_seen;
-  json["devices"] = Json::array();
-  for (std::size_t i = 0; i < profile.devices.size(); ++i) {
-    json["devices"].push_back({{"device_id", profile.devices[i].device_id},
-                               {"name", profile.devices[i].name},
-                               {"machine", or_null(run.machines[i])}});
-  }
+  json["devices"] = list_of(profile.devices, [&](const read::Device& device) -> Json {
+    const auto i = static_cast<std::size_t>(&device - profile.devices.data());
+    return {{"device_id", device.device_id},
+            {"name", device.name},
+            {"machine", or_null(run.machines[i])}};
+  });
   return json;
 }
 
@@ -180,84 +152,41 @@ Json by_model_json(const std::vector<join::Row>& rows) {
   return json;
 }
 
-Json models_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const join::ModelScore& score : join::model_scores(analysis)) {
-    Json one{{"kind", score.kind},
-             {"model", score.model},
-             {"rows", score.rows},
-             {"predicted", score.predicted},
-             {"share_percent", score.share_percent}};
-    add_errors(one, score.errors);
-    one["with_interval"] = score.with_interval;
-    one["inside"] = score.inside;
-    one["reason"] = or_null(score.reason);
-    json.push_back(std::move(one));
-  }
+Json model_json(const join::ModelScore& score) {
+  Json json{{"kind", score.kind},
+            {"model", score.model},
+            {"rows", score.rows},
+            {"predicted", score.predicted},
+            {"share_percent", score.share_percent}};
+  add_errors(json, score.errors);
+  json["with_interval"] = score.with_interval;
+  json["inside"] = score.inside;
+  json["reason"] = or_null(score.reason);
   return json;
 }
 
 template <typename Row>
-Json rows_json(const std::vector<Row>& rows) {
-  Json json = Json::array();
-  for (const Row& row : rows) {
-    Json& one = json.emplace_back();
-    for (const report::Column<Row>& column : report::columns_of<Row>()) {
-      if (column.shown.in_json)
-        one[std::string(column.name)] = std::visit(ValueJson(), column.value(row));
-    }
+Json row_json(const Row& row) {
+  Json json;
+  for (const report::Column<Row>& column : report::columns_of<Row>()) {
+    if (column.shown.in_json)
+      json[std::string(column.name)] = std::visit(ValueJson(), column.value(row));
   }
   return json;
 }
 
-Json worth_fixing_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const std::size_t i : analysis.worth_fixing) {
-    const join::MergedRow& row = analysis.merged[i];
-    json.push_back({{"row", i},
-                    {"saved_us", *row.saved_us_if_predicted},
-                    {"iteration_us", *row.iteration_us_if_predicted}});
-  }
-  return json;
+Json cause_json(const join::Cause& cause) {
+  return {{"name", cause.name}, {"advice", cause.advice},   {"where", or_null(cause.where)},
+          {"rows", cause.rows}, {"time_us", cause.time_us}, {"gain_us", cause.gain_us}};
 }
 
-Json could_be_faster_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const join::Improvement& each : analysis.could_be_faster) {
-    json.push_back({{"layers", each.layers},
-                    {"operation", each.operation},
-                    {"rows", each.rows},
-                    {"measured_us", each.measured_us},
-                    {"attainable_us", each.attainable_us},
-                    {"remedy", each.remedy}});
-  }
-  return json;
-}
-
-Json causes_json(const join::Analysis& analysis) {
-  Json json = Json::array();
-  for (const join::Cause& cause : join::find_causes(analysis)) {
-    json.push_back({{"name", cause.name},
-                    {"advice", cause.advice},
-                    {"where", or_null(cause.where)},
-                    {"rows", cause.rows},
-                    {"time_us", cause.time_us},
-                    {"gain_us", cause.gain_us}});
-  }
-  return json;
-}
-
-Json totals_json(const std::vector<join::Total>& totals) {
-  Json json = Json::array();
-  for (const join::Total& total : totals) {
-    json.push_back({{"name", total.name},
-                    {"count", total.count},
-                    {"time_us", total.time_us},
-                    {"share_percent", or_null(total.share_percent)},
-                    {"ratio", or_null(total.ratio)},
-                    {"peak_part", or_null(total.peak_part)}});
-  }
-  return json;
+Json total_json(const join::Total& total) {
+  return {{"name", total.name},
+          {"count", total.count},
+          {"time_us", total.time_us},
+          {"share_percent", or_null(total.share_percent)},
+          {"ratio", or_null(total.ratio)},
+          {"peak_part", or_null(total.peak_part)}};
 }
 
 }  // namespace
@@ -276,8 +205,21 @@ std::string json_report(const join::Analysis& analysis) {
   json["shares"] = shares_json(analysis.shares_percent, 1.0);
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);
-  json["idle"] = idle_json(analysis);
-  json["rank_waits"] = rank_waits_json(analysis);
+  const auto file_of = [&](std::size_t run) { return analysis.runs[run].profile.file; };
+  json["idle"] = list_of(analysis.idle, [&](const join::Idle& idle) -> Json {
+    return {{"file", file_of(idle.profile)},
+            {"device_id", idle.device_id},
+            {"idle_us", idle.idle_us},
+            {"parts", list_of(idle.parts, idle_part_json)}};
+  });
+  json["rank_waits"] = list_of(analysis.rank_waits, [&](const join::RankWait& wait) -> Json {
+    return {{"file", file_of(wait.profile)},
+            {"device_id", wait.device_id},
+            {"for_file", file_of(wait.for_profile)},
+            {"for_device_id", wait.for_device_id},
+            {"us", wait.us},
+            {"exposed_us", wait.exposed_us}};
+  });
   json["longest_path_us"] = or_null(analysis.longest_path_us);
   json["all_predicted_us"] = or_null(analysis.all_predicted_us);
   json["predicted_path_us"] = or_null(analysis.predicted_path_us);
@@ -300,18 +242,20 @@ std::string json_report(const join::Analysis& analysis) {
   json["unmeasured_events_without_time"] = analysis.unmeasured_without_time;
   json["dropped_offsets"] = analysis.dropped_offsets;
   json["negative_times"] = analysis.negative_times;
-  json["runs"] = Json::array();
-  for (const join::Run& run : analysis.runs)
-    json["runs"].push_back(run_json(run));
-  json["rows"] = rows_json(analysis.rows);
-  json["merged_rows"] = rows_json(analysis.merged);
-  json["models"] = models_json(analysis);
+  json["runs"] = list_of(analysis.runs, run_json);
+  json["rows"] = list_of(analysis.rows, row_json<join::Row>);
+  json["merged_rows"] = list_of(analysis.merged, row_json<join::MergedRow>);
+  json["models"] = list_of(join::model_scores(analysis), model_json);
   json["by_model"] = by_model_json(analysis.rows);
-  json["worth_fixing"] = worth_fixing_json(analysis);
-  json["could_be_faster"] = could_be_faster_json(analysis);
-  json["causes"] = causes_json(analysis);
-  json["layer_patterns"] = totals_json(join::totals_by_layer_pattern(analysis));
-  json["operators"] = totals_json(join::totals_by_operator(analysis));
+  json["worth_fixing"] = list_of(analysis.worth_fixing, [&](std::size_t i) -> Json {
+    const join::MergedRow& row = analysis.merged[i];
+    return {{"row", i},
+            {"saved_us", *row.saved_us_if_predicted},
+            {"iteration_us", *row.iteration_us_if_predicted}};
+  });
+  json["causes"] = list_of(join::find_causes(analysis), cause_json);
+  json["layer_patterns"] = list_of(join::totals_by_layer_pattern(analysis), total_json);
+  json["operators"] = list_of(join::totals_by_operator(analysis), total_json);
   json["flops_utilisation"] = or_null(join::flops_utilisation(analysis));
   add_watched(json, analysis.watched);
   json["warnings"] = analysis.warnings;

@@ -1,8 +1,8 @@
 #include "base/text.hpp"
 #include "export/formats.hpp"
 #include "export/values.hpp"
-#include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
+#include "read/phases.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ std::string device_title(const join::Run& run, std::int64_t device_id) {
   std::string name = run.profile.host_name.empty() ? run.profile.file : run.profile.host_name;
   if (run.profile.rank) name += fmt::format(", rank {}", *run.profile.rank);
   name += fmt::format(", device {}", device_id);
-  const std::string phase = join::phase_name(run.profile);
+  const std::string phase = read::phase_name(run.profile);
   return phase.empty() ? name : name + ", " + phase;
 }
 
@@ -75,7 +75,7 @@ class TraceWriter {
                           {"calls", row.calls},
                           {"samples", row.samples},
                           {"start_measured", bar.has_place}};
-      const std::string phase = join::phase_name(analysis_.runs[track.run].profile);
+      const std::string phase = read::phase_name(analysis_.runs[track.run].profile);
       if (!phase.empty()) measured["args"]["phase"] = phase;
       events_.push_back(std::move(measured));
       if (!row.predicted_us) continue;
@@ -92,8 +92,8 @@ class TraceWriter {
     json["otherData"] = {{"what", "a mean iteration, put together from medians"}};
     for (const join::Run& run : analysis_.runs) {
       if (run.profile.phases.size() < 2) continue;
-      json["otherData"]["phase"] = join::phase_name(run.profile) + ": " +
-                                   join::phase_words(run.profile.phases[run.profile.phase]);
+      json["otherData"]["phase"] = read::phase_name(run.profile) + ": " +
+                                   read::phase_words(run.profile.phases[run.profile.phase]);
       break;
     }
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -1,7 +1,7 @@
 #include "export/formats.hpp"
 #include "export/values.hpp"
 #include "read/input_error.hpp"
-#include "read/task_graph.hpp"
+#include "read/iteration_graph.hpp"
 
 #include <fmt/format.h>
 

@@ -26,6 +26,15 @@ inline Json or_null(const std::optional<join::Interval>& interval) {
   return interval ? Json::array({interval->lower, interval->upper}) : Json();
 }
 
+// Returns the list of what `make` makes of each item.
+template <typename Items, typename Make>
+Json list_of(const Items& items, const Make& make) {
+  Json list = Json::array();
+  for (const auto& item : items)
+    list.push_back(make(item));
+  return list;
+}
+
 // Replaces bytes that are no UTF-8, since names come from files.
 inline std::string document(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

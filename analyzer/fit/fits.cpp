@@ -1,8 +1,6 @@
 #include "fit/fits.hpp"
 
-#include "model/calibrated/attention/attention.hpp"
-#include "model/calibrated/experts/experts.hpp"
-#include "model/calibrated/quantise/quantise.hpp"
+#include "model/calibrated/by_source/by_source.hpp"
 
 #include <fmt/format.h>
 

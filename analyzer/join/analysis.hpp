@@ -4,13 +4,11 @@
 
 #include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/idle.hpp"
-#include "join/diagnose/overlap.hpp"
 #include "join/diagnose/rank_waits.hpp"
 #include "join/diagnose/worth_fixing.hpp"
 #include "join/place/merge.hpp"
 #include "join/place/placement.hpp"
 #include "join/place/shares.hpp"
-#include "join/place/timed_rows.hpp"
 #include "join/rows/row.hpp"
 #include "join/watch/watched_run.hpp"
 
@@ -69,8 +67,7 @@ struct Analysis : Sources, UnmeasuredRows, IterationShares, LongestPathFindings,
   Placement placement;
   std::vector<Idle> idle;            // of the devices for which it is known
   std::vector<RankWait> rank_waits;  // of several files; they are times of rows, not idle
-  std::vector<Improvement> could_be_faster;
-  std::optional<Overlap> overlap;  // if all parts of such a graph were measured
+  std::optional<Overlap> overlap;    // if all parts of such a graph were measured
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;
   std::vector<std::string> warnings;

@@ -4,7 +4,6 @@
 #include "join/diagnose/belonging.hpp"
 #include "join/diagnose/could_be_faster.hpp"
 #include "join/predict/predict_rows.hpp"
-#include "join/readable.hpp"
 #include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -259,7 +258,6 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
   PredictionErrors errors = errors_of(rows, options.peer.get());
   std::vector<Idle> idle = find_idle(files.runs, rows, placement, divided);
   std::vector<RankWait> waits = rank_waits(rows, placement, divided.shares);
-  std::vector<Improvement> improvements = find_improvements(rows);
   const std::optional<Overlap> overlap = overlap_of(rows, merged.merged);
   auto samples_us =
       options.keep_samples ? samples_of(rows, files.samples) : std::vector<std::vector<double>>{};
@@ -280,7 +278,6 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
           std::move(placement),
           std::move(idle),
           std::move(waits),
-          std::move(improvements),
           overlap,
           std::move(samples_us),
           std::move(warnings),

@@ -4,6 +4,7 @@
 #include "join/analysis.hpp"
 #include "join/predict/predicted_file.hpp"
 #include "join/rows/event_bias.hpp"
+#include "read/input_error.hpp"
 #include "read/layers.hpp"
 #include "read/machine.hpp"
 
@@ -11,6 +12,9 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::join {
@@ -36,5 +40,21 @@ using LoadProfile = std::function<read::Profile(std::size_t i)>;
 [[nodiscard]] Analysis join_profiles(std::vector<read::Profile> profiles,
                                      std::span<const read::Machine> known,
                                      const JoinOptions& options);
+
+// The value that a file gave, or what is wrong with it: the other ranks still make a report.
+template <typename Value>
+struct Readable {
+  std::optional<Value> value;
+  std::string complaint;
+};
+
+template <typename Read>
+[[nodiscard]] auto or_complaint(const Read& read) -> Readable<std::invoke_result_t<const Read&>> {
+  try {
+    return {read(), {}};
+  } catch (const read::InputError& error) {
+    return {std::nullopt, error.what()};
+  }
+}
 
 }  // namespace inline_prof::join

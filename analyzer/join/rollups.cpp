@@ -6,7 +6,7 @@
 #include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
 #include "join/place/placement.hpp"
-#include "join/rows/layer_pattern.hpp"
+#include "join/rows/row.hpp"
 
 #include <inline_prof/op_kind.hpp>
 

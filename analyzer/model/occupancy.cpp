@@ -77,17 +77,9 @@ std::optional<SmLimits> sm_limits(std::string_view compute_capability) {
 }
 
 std::string_view occupancy_limit_name(OccupancyLimit limit) {
-  switch (limit) {
-    case OccupancyLimit::kThreads:
-      return "threads";
-    case OccupancyLimit::kBlocks:
-      return "blocks";
-    case OccupancyLimit::kRegisters:
-      return "registers";
-    case OccupancyLimit::kSharedMemory:
-      return "shared memory";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> names{"threads", "blocks", "registers",
+                                                  "shared memory"};
+  return names.at(static_cast<std::size_t>(limit));
 }
 
 Occupancy resident_blocks(const BlockResources& block, const SmLimits& sm) {

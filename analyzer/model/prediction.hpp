@@ -2,6 +2,7 @@
 
 #include "model/units.hpp"
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,17 +15,8 @@ namespace inline_prof::model {
 enum class Bound { kCompute, kMemory, kLink, kLaunch };
 
 [[nodiscard]] constexpr std::string_view bound_name(Bound bound) {
-  switch (bound) {
-    case Bound::kCompute:
-      return "compute";
-    case Bound::kMemory:
-      return "memory";
-    case Bound::kLink:
-      return "link";
-    case Bound::kLaunch:
-      return "launch";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> names{"compute", "memory", "link", "launch"};
+  return names.at(static_cast<std::size_t>(bound));
 }
 
 // From the words that models have for it, which are finer.

@@ -1,13 +1,11 @@
 #include "model/registry.hpp"
 
-#include "model/calibrated/attention/attention.hpp"
+#include "model/calibrated/by_source/by_source.hpp"
 #include "model/calibrated/collective/collective.hpp"
 #include "model/calibrated/conv/conv.hpp"
 #include "model/calibrated/embedding/embedding.hpp"
-#include "model/calibrated/experts/experts.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/calibrated/memory/memory.hpp"
-#include "model/calibrated/quantise/quantise.hpp"
 #include "model/published/models.hpp"
 #include "model/roofline.hpp"
 

@@ -4,7 +4,6 @@
 #include "read/iteration_graph.hpp"
 #include "read/json_tree.hpp"
 #include "read/profile.hpp"
-#include "read/task_graph.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 
 #include <simdjson.h>

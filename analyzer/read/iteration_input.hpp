@@ -1,7 +1,6 @@
 #pragma once
 
 #include "read/iteration_graph.hpp"
-#include "read/task_graph.hpp"
 #include "read/torch_trace/event_list.hpp"
 
 #include <filesystem>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace inline_prof::read {
@@ -30,5 +31,11 @@ struct PhaseChoice {
 // Sets the phases' shares of the time, and leaves the events and times of the phase that is chosen.
 // Throws InputError where there is no phase of this number.
 void show_phase(Profile& profile, const PhaseChoice& choice);
+
+// "phase 2 of 3"; empty for a run with one.
+[[nodiscard]] std::string phase_name(const Profile& profile);
+
+// "381 iterations from 20 on, each a graph of 97 kernels; 93.0 % of the time; ..."
+[[nodiscard]] std::string phase_words(const Phase& phase);
 
 }  // namespace inline_prof::read

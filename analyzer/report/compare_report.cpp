@@ -1,5 +1,5 @@
 // Two runs beside each other: what changed, by how much, and which layers did it.
-#include "join/rows/layer_pattern.hpp"
+#include "join/rows/row.hpp"
 #include "report/head.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
@@ -152,19 +152,9 @@ std::string shown_of(const Section& section) {
 }
 
 Mood mood_of(Change change) {
-  switch (change) {
-    case Change::kFaster:
-    case Change::kRemoved:
-      return Mood::kGood;
-    case Change::kSlower:
-    case Change::kAdded:
-      return Mood::kBad;
-    case Change::kAmbiguous:
-      return Mood::kUnsure;
-    case Change::kSame:
-      break;
-  }
-  return Mood::kPlain;
+  constexpr std::array moods{Mood::kPlain, Mood::kGood, Mood::kBad,
+                             Mood::kBad,   Mood::kGood, Mood::kUnsure};
+  return moods.at(static_cast<std::size_t>(change));
 }
 
 // Survives copying, unlike a colour.

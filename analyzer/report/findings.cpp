@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <utility>
@@ -191,21 +192,11 @@ std::string describe_idle(const join::Analysis& analysis) {
 
 // Names what a GPU waits for, to follow "its own GPU waits 31 % of the step".
 const char* words_of(join::IdleReason reason) {
-  switch (reason) {
-    case join::IdleReason::kLaunchingThread:
-      return "for its launching thread";
-    case join::IdleReason::kBetweenIterations:
-      return "between iterations, as where data is loaded";
-    case join::IdleReason::kSynchronisation:
-      return "because its host waits for it";
-    case join::IdleReason::kOtherStreams:
-      return "for other streams or ranks";
-    case join::IdleReason::kStarts:
-      return "between queued tasks";
-    case join::IdleReason::kNotKnown:
-      break;
-  }
-  return "";
+  constexpr std::array<const char*, join::kIdleReasons> words{
+      "for its launching thread",      "between iterations, as where data is loaded",
+      "because its host waits for it", "for other streams or ranks",
+      "between queued tasks",          ""};
+  return words.at(static_cast<std::size_t>(reason));
 }
 
 // Says why the last device of collectives is late; empty if that is not known, or little.

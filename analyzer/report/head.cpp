@@ -3,9 +3,9 @@
 #include "join/diagnose/belonging.hpp"
 #include "join/diagnose/idle.hpp"
 #include "join/diagnose/rank_waits.hpp"
-#include "join/phase_words.hpp"
 #include "join/rollups.hpp"
-#include "report/history_report.hpp"
+#include "read/phases.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -95,11 +95,11 @@ void add_phases(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
     const auto& phases = run.profile.phases;
     if (phases.size() < 2) continue;
     const std::size_t shown = run.profile.phase;
-    lines.push_back({"phases", fmt::format("{}, shown here: {}", join::phase_name(run.profile),
-                                           join::phase_words(phases[shown]))});
+    lines.push_back({"phases", fmt::format("{}, shown here: {}", read::phase_name(run.profile),
+                                           read::phase_words(phases[shown]))});
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (i == shown) continue;
-      std::string text = fmt::format("phase {}: {}", i + 1, join::phase_words(phases[i]));
+      std::string text = fmt::format("phase {}: {}", i + 1, read::phase_words(phases[i]));
       if (phases[i].measured) text += fmt::format("; --phase {} shows it", i + 1);
       lines.push_back({"", text});
     }

@@ -1,6 +1,5 @@
-#include "report/history_report.hpp"
-
 #include "base/median.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "report/html_report.hpp"
 
-#include "join/phase_words.hpp"
 #include "join/rollups.hpp"
 #include "join/timeline_layout.hpp"
+#include "read/phases.hpp"
 #include "report/columns.hpp"
 #include "report/head.hpp"
 #include "report/html_texts.hpp"
@@ -205,7 +205,7 @@ Json phases_json(const join::Analysis& analysis) {
     if (phases.size() < 2) continue;
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (!phases[i].measured) continue;
-      json.push_back(Json::array({i + 1, join::phase_words(phases[i]), i == run.profile.phase}));
+      json.push_back(Json::array({i + 1, read::phase_words(phases[i]), i == run.profile.phase}));
     }
     break;
   }

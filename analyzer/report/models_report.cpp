@@ -1,4 +1,3 @@
-#include "report/models_report.hpp"
 
 #include "join/rollups.hpp"
 #include "report/tables.hpp"

@@ -1,4 +1,3 @@
-#include "report/history_report.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 

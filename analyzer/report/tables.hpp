@@ -4,6 +4,8 @@
 #include "join/analysis.hpp"
 #include "join/compare/compare.hpp"
 #include "join/ranks/ranks.hpp"
+#include "join/watch/watched_run.hpp"
+#include "report/text.hpp"
 
 #include <cstddef>
 #include <string>
@@ -40,5 +42,25 @@ struct TableOptions {
 // Returns slow devices, stragglers and collectives.
 [[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,
                                       const TableOptions& options);
+
+// Returns "layer decoder.3.mlp of rank 3 became 1.031 times slower [1.020, 1.042] at 2026-11-24
+// 14:02, iteration 123,456: SM clock 1980 -> 1410 MHz: power cap".
+[[nodiscard]] std::string change_words(const join::WatchedRun& run, const join::RunChange& change);
+
+// Returns how long was watched, how often, and what it cost.
+[[nodiscard]] std::string watched_words(const join::WatchedRun& run);
+
+// Appends how long was watched, what recurs and what changed, at most `top` of each (0: all).
+void add_watched(std::string& out, const join::WatchedRun& run, std::size_t top, std::size_t width);
+
+// Returns the same, then the times of the layers.
+[[nodiscard]] std::string history_text(const join::WatchedRun& run, std::size_t top,
+                                       std::size_t width);
+
+// Returns how each model does on this run, and the rows with each model's prediction side by side
+// (prof-analyze --models all): both tables with their headings, at most `top` rows of each kind (0:
+// all), the longest first; "" unless all models were asked.  `format` is kTable or kMarkdown.
+[[nodiscard]] std::string models_text(const join::Analysis& analysis, std::size_t top,
+                                      GridFormat format);
 
 }  // namespace inline_prof::report

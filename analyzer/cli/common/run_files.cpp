@@ -1,6 +1,6 @@
 #include "cli/common/run_files.hpp"
 
-#include "join/readable.hpp"
+#include "join/join.hpp"
 #include "read/read_profile.hpp"
 
 #include <utility>

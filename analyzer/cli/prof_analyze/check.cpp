@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,15 +25,8 @@ struct CheckOptions {
 };
 
 std::string result_name(join::GateResult result) {
-  switch (result) {
-    case join::GateResult::kPassed:
-      return "passed";
-    case join::GateResult::kFailed:
-      return "FAILED";
-    case join::GateResult::kUndecided:
-      break;
-  }
-  return "UNDECIDED";
+  constexpr std::array names{"passed", "FAILED", "UNDECIDED"};
+  return names.at(static_cast<std::size_t>(result));
 }
 
 std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {

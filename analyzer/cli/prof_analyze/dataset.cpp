@@ -12,7 +12,6 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/join.hpp"
-#include "join/readable.hpp"
 #include "model/machines.hpp"
 #include "read/input_error.hpp"
 #include "read/read_profile.hpp"

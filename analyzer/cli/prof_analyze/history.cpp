@@ -9,12 +9,12 @@
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
 #include "join/diagnose/belonging.hpp"
-#include "join/readable.hpp"
+#include "join/join.hpp"
 #include "join/rows/file_rows.hpp"
 #include "read/input_error.hpp"
 #include "read/read_profile.hpp"
-#include "report/history_report.hpp"
 #include "report/html_report.hpp"
+#include "report/tables.hpp"
 
 #include <inline_prof/prof_format.hpp>
 

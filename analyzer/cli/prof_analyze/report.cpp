@@ -10,7 +10,6 @@
 #include "read/file_text.hpp"
 #include "read/read_profile.hpp"
 #include "report/html_report.hpp"
-#include "report/models_report.hpp"
 #include "report/tables.hpp"
 
 #include <fmt/format.h>

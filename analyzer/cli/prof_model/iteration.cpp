@@ -5,7 +5,6 @@
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/measured_run.hpp"
 #include "cli/prof_model/model_choice.hpp"
-#include "model/iteration/operator_tasks.hpp"
 #include "model/iteration/timetable.hpp"
 #include "model/published/dlrm/product_table.hpp"
 #include "model/published/dlrm/trace_iteration.hpp"

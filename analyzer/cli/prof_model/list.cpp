@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -24,15 +25,8 @@ struct ListOptions {
 };
 
 std::string need_word(model::Need need) {
-  switch (need) {
-    case model::Need::kNone:
-      break;
-    case model::Need::kOptional:
-      return "may";
-    case model::Need::kRequired:
-      return "must";
-  }
-  return "";
+  constexpr std::array words{"", "may", "must"};
+  return words.at(static_cast<std::size_t>(need));
 }
 
 bool has_fit(std::string_view model) {
@@ -56,17 +50,8 @@ report::Grid models() {
 }
 
 std::string kind_word(model::ColumnKind kind) {
-  switch (kind) {
-    case model::ColumnKind::kInteger:
-      return "integer";
-    case model::ColumnKind::kNumber:
-      return "number";
-    case model::ColumnKind::kFlag:
-      return "flag";
-    case model::ColumnKind::kText:
-      break;
-  }
-  return "word";
+  constexpr std::array words{"integer", "number", "flag", "word"};
+  return words.at(static_cast<std::size_t>(kind));
 }
 
 // Lists what one model reads: its columns and its settings.

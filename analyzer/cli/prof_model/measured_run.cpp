@@ -6,10 +6,10 @@
 #include "model/registry.hpp"
 #include "read/file_text.hpp"
 #include "read/input_error.hpp"
+#include "read/iteration_graph.hpp"
 #include "read/layers.hpp"
 #include "read/profile.hpp"
 #include "read/read_profile.hpp"
-#include "read/task_graph.hpp"
 
 #include <inline_prof/op_kind.hpp>
 

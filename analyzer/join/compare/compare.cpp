@@ -1,11 +1,12 @@
 #include "join/compare/compare.hpp"
 
-#include "join/phase_words.hpp"
-#include "join/rows/layer_pattern.hpp"
+#include "join/rows/row.hpp"
+#include "read/phases.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -48,8 +49,9 @@ std::optional<Estimate> estimate_of(const MergedRow& row) {
 
 std::string phase_of(const Analysis& analysis) {
   for (const Run& run : analysis.runs) {
-    const std::string name = phase_name(run.profile);
-    if (!name.empty()) return name + ": " + phase_words(run.profile.phases[run.profile.phase]);
+    const std::string name = read::phase_name(run.profile);
+    if (!name.empty())
+      return name + ": " + read::phase_words(run.profile.phases[run.profile.phase]);
   }
   return {};
 }
@@ -303,21 +305,9 @@ bool has_anything_in_common(const LayerIndex& before, const LayerIndex& after) {
 }  // namespace
 
 std::string_view change_name(Change change) {
-  switch (change) {
-    case Change::kSame:
-      return "SAME";
-    case Change::kFaster:
-      return "FASTER";
-    case Change::kSlower:
-      return "SLOWER";
-    case Change::kAdded:
-      return "NEW";
-    case Change::kRemoved:
-      return "GONE";
-    case Change::kAmbiguous:
-      break;
-  }
-  return "AMBIGUOUS";
+  constexpr std::array<std::string_view, 6> names{"SAME", "FASTER", "SLOWER",
+                                                  "NEW",  "GONE",   "AMBIGUOUS"};
+  return names.at(static_cast<std::size_t>(change));
 }
 
 Comparison compare_runs(const Analysis& before, const Analysis& after,

@@ -1,65 +1,25 @@
 #include "join/diagnose/could_be_faster.hpp"
 
-#include "join/rows/layer_pattern.hpp"
 #include "model/families/kernel_family.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 namespace inline_prof::join {
+
 namespace {
 
 // A difference that is worth a line: kernels of one family differ by as much.
 constexpr double kWorthOfMeasured = 0.2;
-constexpr double kWorthOfAll = 0.0005;
 
 bool is_worth_it(double measured_us, double attainable_us) {
   return measured_us - attainable_us >= kWorthOfMeasured * measured_us;
 }
-
-// Adds up what equal layers could save.
-class Groups {
- public:
-  void add(const SharedText& layer, const std::string& operation, const std::string& remedy,
-           double measured_us, double attainable_us) {
-    if (!is_worth_it(measured_us, attainable_us)) return;
-    const std::string layers = layer_pattern(layer.str());
-    Improvement& group = groups_[{layers, operation, remedy}];
-    group.layers = layers;
-    group.operation = operation;
-    group.remedy = remedy;
-    group.rows += 1;
-    group.measured_us += measured_us;
-    group.attainable_us += attainable_us;
-  }
-
-  // As means over devices, those that save most first.  What saves less than `least_us` is left
-  // out.
-  [[nodiscard]] std::vector<Improvement> list(std::size_t devices, double least_us) const {
-    std::vector<Improvement> improvements;
-    const auto count = static_cast<double>(devices);
-    for (auto [key, group] : groups_) {
-      group.rows = (group.rows + devices - 1) / devices;
-      group.measured_us /= count;
-      group.attainable_us /= count;
-      if (group.saved_us() >= least_us) improvements.push_back(std::move(group));
-    }
-    std::ranges::stable_sort(
-        improvements, [](const auto& a, const auto& b) { return a.saved_us() > b.saved_us(); });
-    return improvements;
-  }
-
- private:
-  std::map<std::tuple<std::string, std::string, std::string>, Improvement> groups_;
-};
 
 bool has_time(const Row& row) {
   return !row.is_region && row.corrected_us && row.in_iteration_us && *row.corrected_us > 0;
@@ -158,31 +118,32 @@ std::vector<FusableRun> fusable_runs(const std::vector<Row>& rows) {
   return found;
 }
 
-std::vector<Improvement> find_improvements(const std::vector<Row>& rows) {
-  std::set<DeviceKey> devices;
-  double all_us = 0;
-  for (const Row& row : rows) {
-    devices.insert(device_of(row));
-    if (has_time(row)) all_us += *row.in_iteration_us;
+std::optional<Overlap> overlap_of(const std::vector<Row>& rows,
+                                  const std::vector<MergedRow>& merged) {
+  struct Graph {
+    double kernels_us = 0.0;
+    bool overlaps = false;
+    bool is_complete = true;
+  };
+  std::map<std::size_t, Graph> graphs;  // by the merged row of the whole replay
+  for (const MergedRow& row : merged) {
+    if (!row.parent) continue;
+    Graph& graph = graphs[*row.parent];
+    graph.overlaps |= std::ranges::any_of(row.rows, [&](std::size_t device) {
+      return rows[device].is_graph_node && rows[device].overlap_removed;
+    });
+    graph.is_complete &= row.corrected_us.has_value();
+    graph.kernels_us += row.corrected_us.value_or(0.0) * static_cast<double>(row.calls);
   }
-  Groups groups;
-  std::vector<bool> is_in_run(rows.size(), false);
-  for (const FusableRun& run : fusable_runs(rows)) {
-    for (const std::size_t i : run.rows)
-      is_in_run[i] = true;
-    groups.add(rows[run.rows.front()].layer,
-               fmt::format("{} element-wise kernels in a row", run.rows.size()),
-               "one kernel could do all of it: fuse them (torch.compile)", run.measured_us,
-               run.fused_us);
+  std::optional<Overlap> overlap;
+  for (const auto& [place, graph] : graphs) {
+    const MergedRow& whole = merged[place];
+    if (!graph.overlaps || !graph.is_complete || !whole.corrected_us) continue;
+    if (!overlap) overlap.emplace();
+    overlap->one_by_one_us += graph.kernels_us;
+    overlap->together_us += *whole.corrected_us * static_cast<double>(whole.calls);
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    if (is_in_run[i] || !has_time(row) || row.remedy.empty()) continue;
-    groups.add(row.layer, row.source.empty() ? row.event.str() : row.source.str(), row.remedy.str(),
-               *row.in_iteration_us, attainable_us(row));
-  }
-  const std::size_t count = std::max<std::size_t>(devices.size(), 1);
-  return groups.list(count, kWorthOfAll * all_us / static_cast<double>(count));
+  return overlap;
 }
 
 }  // namespace inline_prof::join

@@ -1,27 +1,15 @@
-// Operations that another kernel would do in less time, though the one that ran is as fast as such
-// kernels are: what an aligned, contiguous or newer one would take, or one in place of several.
+// Several kernels that could be one, or that a graph lets overlap.
 #pragma once
 
+#include "join/place/merge.hpp"
 #include "join/rows/row.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace inline_prof::join {
-
-// Equal operations of equal layers together.  Times are those of all their calls in an iteration,
-// as means over devices.
-struct Improvement {
-  std::string layers;     // with * where they are numbered: "Block_*/Linear_*"
-  std::string operation;  // the operator, else the event
-  std::string remedy;
-  std::size_t rows = 0;  // of each device, or runs of rows
-  double measured_us = 0;
-  double attainable_us = 0;
-
-  [[nodiscard]] double saved_us() const { return measured_us - attainable_us; }
-};
 
 // Element-wise kernels of one layer in a row on a stream, which a compiler would make one.
 struct FusableRun {
@@ -36,7 +24,16 @@ struct FusableRun {
 // Returns those where fusing saves enough for a line.
 [[nodiscard]] std::vector<FusableRun> fusable_runs(const std::vector<Row>& rows);
 
-// Returns those that save most first.
-[[nodiscard]] std::vector<Improvement> find_improvements(const std::vector<Row>& rows);
+// Kernels of CUDA graphs that overlap by programmatic dependent launch, per iteration: the sum of
+// their times, each timed without its overlap, and the replays they are part of.
+struct Overlap {
+  double one_by_one_us = 0.0;
+  double together_us = 0.0;
+};
+
+// Returns that of the graphs all parts of which were measured, and whose kernels overlap when they
+// are not timed one by one; empty if there are none.
+[[nodiscard]] std::optional<Overlap> overlap_of(const std::vector<Row>& rows,
+                                                const std::vector<MergedRow>& merged);
 
 }  // namespace inline_prof::join

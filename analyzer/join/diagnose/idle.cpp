@@ -3,6 +3,7 @@
 #include "join/place/placement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -308,21 +309,10 @@ std::optional<Idle> mean_idle(const std::vector<Idle>& of_devices) {
 }
 
 std::string_view idle_reason_name(IdleReason reason) {
-  switch (reason) {
-    case IdleReason::kLaunchingThread:
-      return "the launching thread";
-    case IdleReason::kBetweenIterations:
-      return "between iterations";
-    case IdleReason::kSynchronisation:
-      return "host synchronisation";
-    case IdleReason::kOtherStreams:
-      return "other streams or ranks";
-    case IdleReason::kStarts:
-      return "starts of queued work";
-    case IdleReason::kNotKnown:
-      return "not known";
-  }
-  return "";
+  constexpr std::array<std::string_view, kIdleReasons> names{
+      "the launching thread",   "between iterations",    "host synchronisation",
+      "other streams or ranks", "starts of queued work", "not known"};
+  return names.at(static_cast<std::size_t>(reason));
 }
 
 }  // namespace inline_prof::join

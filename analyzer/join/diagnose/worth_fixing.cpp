@@ -1,7 +1,7 @@
 #include "join/diagnose/worth_fixing.hpp"
 
 #include "join/diagnose/rank_waits.hpp"
-#include "join/rows/nesting.hpp"
+#include "join/rows/row.hpp"
 #include "model/iteration/timetable.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "join/place/placement.hpp"
 #include "join/place/shares.hpp"
 #include "join/rows/row.hpp"
-#include "read/task_graph.hpp"
+#include "read/iteration_graph.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "join/place/merge.hpp"
 
 #include "base/two_threads.hpp"
-#include "join/rows/verdict.hpp"
+#include "join/rows/row.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "join/place/shares.hpp"
 
-#include "join/rows/nesting.hpp"
+#include "join/rows/row.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include "join/predict/predict_rows.hpp"
 
-#include "join/rows/nesting.hpp"
-#include "join/rows/verdict.hpp"
+#include "join/rows/row.hpp"
 #include "model/known_by_name.hpp"
 #include "model/roofline.hpp"
 

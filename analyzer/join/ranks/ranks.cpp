@@ -1,8 +1,8 @@
 #include "join/ranks/ranks.hpp"
 
-#include "join/phase_words.hpp"
-#include "join/rows/communicator.hpp"
 #include "join/rows/file_rows.hpp"
+#include "join/rows/row.hpp"
+#include "read/phases.hpp"
 
 #include <fmt/format.h>
 
@@ -541,11 +541,11 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   summary.facts = file_facts(profile);
   summary.is_complete = profile.complete;
   summary.has_ended = has_ended(profile);
-  summary.phase = phase_name(profile);
+  summary.phase = read::phase_name(profile);
   if (summary.phase.empty()) {
     summary.event_list_hash = profile.profiler.event_list_hash;
   } else {
-    summary.phase += ": " + phase_words(profile.phases[profile.phase]);
+    summary.phase += ": " + read::phase_words(profile.phases[profile.phase]);
   }
   summary.events = events_of(profile, predict);
   if (profile.watched) summary.watched = watched_file(profile, nested_rows(profile));

@@ -6,7 +6,7 @@
 
 #include "join/diagnose/belonging.hpp"
 #include "join/ranks/rank_positions.hpp"
-#include "join/rows/shared_text.hpp"
+#include "join/rows/row.hpp"
 #include "join/rows/statistics.hpp"
 #include "join/watch/watched_run.hpp"
 #include "read/profile.hpp"

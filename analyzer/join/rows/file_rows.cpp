@@ -1,7 +1,6 @@
 #include "join/rows/file_rows.hpp"
 
-#include "join/rows/communicator.hpp"
-#include "join/rows/nesting.hpp"
+#include "join/rows/row.hpp"
 #include "join/rows/samples.hpp"
 #include "model/roofline.hpp"
 

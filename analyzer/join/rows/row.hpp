@@ -2,20 +2,111 @@
 // not known, and the row says why.
 #pragma once
 
-#include "join/rows/shared_text.hpp"
 #include "join/rows/statistics.hpp"
-#include "join/rows/verdict.hpp"
 #include "read/profile.hpp"
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace inline_prof::join {
+
+// A text that many rows have in common: a thousand ranks name the same layers.  It takes one
+// pointer; every different text stays in memory until the program ends.
+class SharedText {
+ public:
+  SharedText() : SharedText(std::string_view()) {}
+  SharedText(std::string_view text);  // NOLINT(google-explicit-constructor): it is a text
+  SharedText(const std::string& text) : SharedText(std::string_view(text)) {}
+  SharedText(const char* text) : SharedText(std::string_view(text)) {}
+
+  operator const std::string&() const { return *text_; }  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] const std::string& str() const { return *text_; }
+  [[nodiscard]] bool empty() const { return text_->empty(); }
+
+  friend bool operator==(const SharedText& a, const SharedText& b) { return a.text_ == b.text_; }
+  friend bool operator==(const SharedText& a, std::string_view b) { return *a.text_ == b; }
+  friend bool operator==(const SharedText& a, const char* b) { return *a.text_ == b; }
+
+ private:
+  const std::string* text_;
+};
+
+// Hashes tuples of such texts and numbers; the place of a text stands for it.
+struct SharedHash {
+  std::size_t operator()(const SharedText& text) const noexcept {
+    return std::hash<const void*>{}(&text.str());
+  }
+  std::size_t operator()(std::integral auto number) const noexcept {
+    return static_cast<std::size_t>(number);
+  }
+  template <typename... Parts>
+  std::size_t operator()(const std::tuple<Parts...>& parts) const noexcept {
+    constexpr std::size_t odd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+    std::size_t all = 0;
+    std::apply([&](const auto&... part) { ((all = (all ^ (*this)(part)) * odd), ...); }, parts);
+    return all ^ (all >> 32);
+  }
+};
+
+template <typename Json>
+void to_json(Json& json, const SharedText& text) {
+  json = text.str();
+}
+
+// Only a prediction with an interval can call a row slow or fast; a bare bound can only say how far
+// away the row is from it.
+enum class Verdict : std::uint8_t {
+  kNotMeasured,
+  kNoPrediction,
+  kImpossible,  // faster than its bound allows: bytes or time are wrong
+  kAboveBound,  // the prediction is the least time there can be
+  kUpperBound,  // longer than predicted, but the time holds some of the host's launching
+  kExtrapolated,
+  kAsPredicted,
+  kSlower,
+  kFaster
+};
+
+// Doubts about a comparison that the two times do not show.
+struct Doubts {
+  bool is_extrapolated = false;
+  bool is_finding = true;  // outside the interval is more than chance does to one of many rows
+  bool may_hold_launching = false;  // the measured time
+};
+
+// Judges a measured time that has a prediction.
+[[nodiscard]] Verdict judge(double corrected_us, double predicted_us,
+                            const std::optional<Interval>& predicted_ci90_us, const Doubts& doubts);
+
+// Whether `us`, the row's time, may: a launch that finds its stream empty begins between the pair
+// of events, and not before it, so its time may be what the host took to launch.  A kernel's own
+// launch takes no longer than 10 us between its pair: a driver's call takes 2 to 5.
+template <typename AnyRow>
+[[nodiscard]] bool may_hold_launching(const AnyRow& row, double us) {
+  constexpr double longest_launch_us = 10.0;
+  return row.is_upper_bound() && !(row.is_one_launch && us > *row.predicted_us + longest_launch_us);
+}
+
+// For a reader: "slower", "1.5 of bound" for a ratio of 1.5, "no prediction: REASON".
+[[nodiscard]] std::string verdict_text(Verdict verdict, const std::optional<double>& ratio,
+                                       const std::string& reason);
+
+// Takes a Row or a MergedRow.
+template <typename AnyRow>
+[[nodiscard]] std::string verdict_text(const AnyRow& row) {
+  return verdict_text(row.verdict, row.ratio, row.reason);
+}
 
 // The same operation measured alone on the GPU, beside the run and the prediction.
 struct Isolated {
@@ -124,4 +215,37 @@ struct Run {
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };
 
+// Sets `parent` and `is_region` of every row: a row encloses those whose index range lies within
+// its own, on the same device and stream of the same run.  Of two equal ranges the first row
+// encloses. Ranges that overlap only in part enclose nothing.
+void find_nesting(std::vector<Row>& rows);
+
+// The rows that `parent` says stand directly below each row.
+[[nodiscard]] std::vector<std::vector<std::size_t>> children_of(const std::vector<Row>& rows);
+
+[[nodiscard]] bool is_collective(const read::Event& event);
+
+// A send, a receive, or a group of these: it waits for its partner alone, and no two ranks make the
+// same.
+[[nodiscard]] bool is_point_to_point(const read::Op& op);
+
+// "COMM SEQUENCE" of a collective, the same on every rank that takes part; empty if the file does
+// not say both.
+[[nodiscard]] std::string communicator_of(const read::Op& op);
+
+// The communicators of the sends and receives, as far as the file says them.
+[[nodiscard]] std::set<std::string> exchanges_of(const read::Profile& profile);
+
+// Returns "Block_*/Linear_*" for "Block_12/Linear_36" and "blocks.*.attn" for "blocks.3.attn":
+// layers that differ in their numbers only have one pattern.
+[[nodiscard]] std::string layer_pattern(std::string_view layer);
+
 }  // namespace inline_prof::join
+
+template <>
+struct fmt::formatter<inline_prof::join::SharedText> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(const inline_prof::join::SharedText& text, Context& context) const {
+    return fmt::formatter<std::string_view>::format(text.str(), context);
+  }
+};

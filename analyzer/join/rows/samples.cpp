@@ -1,6 +1,6 @@
 #include "join/rows/samples.hpp"
 
-#include "join/rows/communicator.hpp"
+#include "join/rows/row.hpp"
 
 #include <fmt/format.h>
 

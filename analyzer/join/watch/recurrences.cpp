@@ -1,6 +1,5 @@
-#include "join/watch/recurrences.hpp"
-
 #include "base/median.hpp"
+#include "join/watch/watched_run.hpp"
 
 #include <fmt/format.h>
 

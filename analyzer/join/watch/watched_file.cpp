@@ -1,7 +1,7 @@
 #include "join/watch/watched_file.hpp"
 
 #include "base/text.hpp"
-#include "join/rows/communicator.hpp"
+#include "join/rows/row.hpp"
 #include "watch/change_point.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "join/rows/row.hpp"
-#include "join/rows/shared_text.hpp"
 #include "join/rows/statistics.hpp"
 #include "read/profile.hpp"
 

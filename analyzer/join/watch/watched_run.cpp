@@ -2,7 +2,6 @@
 
 #include "base/median.hpp"
 #include "base/text.hpp"
-#include "join/watch/recurrences.hpp"
 
 #include <fmt/format.h>
 

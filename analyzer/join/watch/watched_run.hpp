@@ -80,4 +80,10 @@ struct WatchedRun {
 // "rank 3", "HOST device 0" where a file knows no rank; with the device where a rank has several.
 [[nodiscard]] std::string name_of(const WatchedRun& run, std::size_t rank);
 
+// Tells from a run's columns, changes and readings what loses time again and again:
+//   hardware: the same ranks are slower than their peers, most of the time or by now;
+//   data:     now one rank is slow, now another; or all are together, and it passes;
+//   program:  all ranks are slower since one time.
+[[nodiscard]] std::vector<Recurrence> find_recurrences(const WatchedRun& run, double least_ratio);
+
 }  // namespace inline_prof::join

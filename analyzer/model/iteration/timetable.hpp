@@ -2,7 +2,7 @@
 // the longest path through what waits for what.
 #pragma once
 
-#include "read/task_graph.hpp"
+#include "read/iteration_graph.hpp"
 
 #include <cstddef>
 #include <span>
@@ -63,5 +63,11 @@ struct WhatIf {
 // Throws std::invalid_argument where a glob fits no task, or nothing has a prediction to meet.
 [[nodiscard]] std::vector<OtherTime> other_times(const read::TaskGraph& graph,
                                                  const WhatIf& what_if);
+
+// Returns the tasks: those of the host follow each other and are named "host: OPERATOR"; a kernel,
+// named as its operator, waits for its launch, for the kernel before it on its stream, and for the
+// collective whose result it uses.  Operators before the first mark are left out. Throws
+// std::invalid_argument where a cost is missing.
+[[nodiscard]] read::TaskGraph operator_tasks(const read::IterationGraph& graph);
 
 }  // namespace inline_prof::model

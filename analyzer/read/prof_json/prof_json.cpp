@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <initializer_list>
 #include <iterator>
@@ -68,21 +69,12 @@ enum class Generation {
 
 // The original profiler's host may run ahead, which gives offsets of many iterations.
 Capabilities capabilities_of(Generation generation) {
+  constexpr std::array formats{"prof.json generation 1", "prof.json generation 2",
+                               "prof.json generation 2 (one-shot)"};
   Capabilities capabilities;
   capabilities.times_whole_iterations = generation == Generation::kThird;
-  switch (generation) {
-    case Generation::kFirst:
-      capabilities.format = "prof.json generation 1";
-      break;
-    case Generation::kSecond:
-      capabilities.format = "prof.json generation 2";
-      break;
-    case Generation::kSecondOneShot:
-      capabilities.format = "prof.json generation 2 (one-shot)";
-      break;
-    case Generation::kThird:
-      break;
-  }
+  if (generation != Generation::kThird)
+    capabilities.format = formats.at(static_cast<std::size_t>(generation));
   return capabilities;
 }
 

@@ -1,4 +1,4 @@
-#include "model/calibrated/attention/attention.hpp"
+#include "model/calibrated/by_source/by_source.hpp"
 
 #include <algorithm>
 #include <array>

@@ -96,6 +96,30 @@ struct SourceForm {
   std::optional<SourceQuery> (*query)(const Operation& operation) = nullptr;
 };
 
+// The forms.  Attention of prompts: queries see the keys up to their own place.
+[[nodiscard]] const SourceForm& attention_prompts_form();
+// Every query sees every key.
+[[nodiscard]] const SourceForm& attention_encoders_form();
+// One query for each sequence, against the cache of those before it.
+[[nodiscard]] const SourceForm& attention_decoding_form();
+// Mixtures of experts: a layer's grouped products, and grouped products alone.
+[[nodiscard]] const SourceForm& experts_form();
+// 16-bit numbers become 8-bit ones with a scale.
+[[nodiscard]] const SourceForm& quantise_form();
+
+// How many of the experts of one GPU get rows, and how many.
+struct ExpertLoads {
+  double active = 0;
+  double rows = 0;
+  double tiles = 0;  // of `tile` rows, over all experts
+  double tile = 0;
+};
+
+// The loads that AIConfigurator's benchmarks give to the GPU with most rows among `ranks`.
+// `power`: exponent of the power law, or 0 for even loads.
+[[nodiscard]] ExpertLoads expert_loads(double tokens, double chosen, double experts, double ranks,
+                                       double power);
+
 // The member of a parameter file that holds the groups, by "SOURCE TYPE...".
 inline constexpr const char* kSourceGroups = "groups";
 inline constexpr const char* kSourceVariant = "variant";

@@ -102,21 +102,9 @@ std::optional<CollectiveKind> collective_kind(std::string_view name) {
 }
 
 std::string_view collective_kind_name(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all_reduce";
-    case CollectiveKind::kAllGather:
-      return "all_gather";
-    case CollectiveKind::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveKind::kAllToAll:
-      return "all_to_all";
-    case CollectiveKind::kBroadcast:
-      return "broadcast";
-    case CollectiveKind::kSendRecv:
-      return "send_recv";
-  }
-  return "";
+  constexpr std::array<std::string_view, 6> names{"all_reduce", "all_gather", "reduce_scatter",
+                                                  "all_to_all", "broadcast",  "send_recv"};
+  return names.at(static_cast<std::size_t>(kind));
 }
 
 bool can_switch_add(CollectiveKind kind, std::string_view type) {

@@ -475,21 +475,10 @@ ConvTime ConvAnalytic::fastest(const ConvShape& shape, const ConvShape& transfor
 }
 
 std::string_view conv_algorithm_name(ConvAlgorithm algorithm) {
-  switch (algorithm) {
-    case ConvAlgorithm::kImplicitGemm:
-      return "implicit_gemm";
-    case ConvAlgorithm::kPlainImplicitGemm:
-      return "plain_implicit_gemm";
-    case ConvAlgorithm::kExplicitGemm:
-      return "explicit_gemm";
-    case ConvAlgorithm::kWinograd:
-      return "winograd";
-    case ConvAlgorithm::kWinogradNonfused:
-      return "winograd_nonfused";
-    case ConvAlgorithm::kFft:
-      return "fft";
-  }
-  return "";
+  constexpr std::array<std::string_view, kConvAlgorithmCount> names{
+      "implicit_gemm", "plain_implicit_gemm", "explicit_gemm",
+      "winograd",      "winograd_nonfused",   "fft"};
+  return names.at(static_cast<std::size_t>(algorithm));
 }
 
 std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, double s,

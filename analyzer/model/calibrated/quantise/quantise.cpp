@@ -1,4 +1,4 @@
-#include "model/calibrated/quantise/quantise.hpp"
+#include "model/calibrated/by_source/by_source.hpp"
 
 #include <algorithm>
 #include <array>

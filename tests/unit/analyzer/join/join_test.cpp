@@ -1,6 +1,6 @@
 #include "join/join.hpp"
 
-#include "join/rows/verdict.hpp"
+#include "join/rows/row.hpp"
 #include "profile_builder.hpp"
 
 #include <gmock/gmock.h>

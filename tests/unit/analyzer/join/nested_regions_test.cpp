@@ -1,6 +1,6 @@
 #include "join/join.hpp"
 #include "join/rows/event_bias.hpp"
-#include "join/rows/nesting.hpp"
+#include "join/rows/row.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"
 

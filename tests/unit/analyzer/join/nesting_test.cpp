@@ -1,4 +1,4 @@
-#include "join/rows/nesting.hpp"
+#include "join/rows/row.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "join/diagnose/overlap.hpp"
+#include "join/diagnose/could_be_faster.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "base/two_threads.hpp"
 
-#include "join/rows/shared_text.hpp"
+#include "join/rows/row.hpp"
 
 #include <gtest/gtest.h>
 

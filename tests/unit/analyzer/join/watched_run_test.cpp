@@ -4,7 +4,7 @@
 #include "join/join.hpp"
 #include "join/rows/file_rows.hpp"
 #include "profile_builder.hpp"
-#include "report/history_report.hpp"
+#include "report/tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,6 @@
 #include "model/iteration/timetable.hpp"
 
 #include "complaint.hpp"
-#include "model/iteration/operator_tasks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // Attention, experts and quantisation: the fits on rows of NVIDIA's, whole groups of shapes held
 // out, and what the shipped parameters say of operations.
+#include "model/calibrated/by_source/by_source.hpp"
+
 #include "fit/fits.hpp"
-#include "model/calibrated/experts/experts.hpp"
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "model/shipped_parameters.hpp"
