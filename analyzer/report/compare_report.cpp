@@ -1,6 +1,5 @@
 // Two runs beside each other: what changed, by how much, and which layers did it.
 #include "join/rows/row.hpp"
-#include "report/head.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 

@@ -2,7 +2,7 @@
 #include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
-#include "report/head.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

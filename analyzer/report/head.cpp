@@ -1,4 +1,3 @@
-#include "report/head.hpp"
 
 #include "join/diagnose/belonging.hpp"
 #include "join/diagnose/idle.hpp"

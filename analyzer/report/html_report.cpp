@@ -1,11 +1,10 @@
-#include "report/html_report.hpp"
 
 #include "join/rollups.hpp"
 #include "join/timeline_layout.hpp"
 #include "read/phases.hpp"
 #include "report/columns.hpp"
-#include "report/head.hpp"
 #include "report/html_texts.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>

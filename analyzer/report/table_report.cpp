@@ -1,7 +1,6 @@
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
 #include "report/columns.hpp"
-#include "report/head.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 

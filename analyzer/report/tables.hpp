@@ -1,14 +1,19 @@
-// Reports for people, in a terminal or a page of text.
+// Reports for people: in a terminal, as a page of text, or as one that needs no network.
 #pragma once
 
 #include "join/analysis.hpp"
 #include "join/compare/compare.hpp"
+#include "join/notable_rows.hpp"
 #include "join/ranks/ranks.hpp"
 #include "join/watch/watched_run.hpp"
+#include "read/machine.hpp"
 #include "report/text.hpp"
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace inline_prof::report {
 
@@ -62,5 +67,52 @@ void add_watched(std::string& out, const join::WatchedRun& run, std::size_t top,
 // all), the longest first; "" unless all models were asked.  `format` is kTable or kMarkdown.
 [[nodiscard]] std::string models_text(const join::Analysis& analysis, std::size_t top,
                                       GridFormat format);
+
+struct HeadLine {
+  std::string label;  // empty: goes on with the line before
+  std::string text;
+};
+
+// Returns what a reader has to know before he believes a number, all but the shares.
+[[nodiscard]] std::vector<HeadLine> head_lines(const join::Analysis& analysis);
+
+// Returns one sentence about lines of this label; empty if their words say it themselves.
+[[nodiscard]] std::string_view meaning_of(std::string_view label);
+
+// Returns the same as text for a terminal, with the shares.
+[[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
+
+// Returns "SIMULATED GPU: times are a model's. " if a run was on one; else nothing.
+[[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
+
+// Returns "run 1,564 steps", with an option where fewer samples were asked for.
+[[nodiscard]] std::string steps_for_intervals(const join::MissingSamples& missing);
+
+// Returns the newest changes of a run that was watched: the times of the report may be older.
+[[nodiscard]] std::vector<std::string> described_changes(const join::Analysis& analysis);
+
+// A summary in three sentences, for somebody who reads no further.
+struct Findings {
+  std::string what;  // how long, and how much of it is understood
+  std::string why;   // names the rows that take longer than predicted
+  std::string next;  // what to do about it
+};
+[[nodiscard]] Findings findings(const join::Analysis& analysis);
+
+// Returns the report as one page, which needs no other file and no network.  Names from files are
+// data in it: report/html/page.js shows them as text.  `machines` are the candidates for the
+// roofline; samples are shown if the analysis has kept them.  The page can switch to
+// `other_phases`, which are analyses of the same files.
+[[nodiscard]] std::string html_report(const join::Analysis& analysis,
+                                      std::span<const read::Machine> machines,
+                                      std::span<const join::Analysis> other_phases = {});
+
+// Returns a page of histories: layers and ranks by time, readings of the machines, and changes
+// marked in all of them.  `json` is that of exports::history_json.
+[[nodiscard]] std::string history_page(std::string_view json);
+
+// True if this program was built with the library that draws the charts.  Without it the page has
+// tables only.
+[[nodiscard]] bool html_has_charts();
 
 }  // namespace inline_prof::report

@@ -7,7 +7,6 @@
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
-#include "report/head.hpp"
 #include "report/tables.hpp"
 
 #include <fmt/format.h>

@@ -13,7 +13,6 @@
 #include "join/rows/file_rows.hpp"
 #include "read/input_error.hpp"
 #include "read/read_profile.hpp"
-#include "report/html_report.hpp"
 #include "report/tables.hpp"
 
 #include <inline_prof/prof_format.hpp>

@@ -9,7 +9,6 @@
 #include "join/rollups.hpp"
 #include "read/file_text.hpp"
 #include "read/read_profile.hpp"
-#include "report/html_report.hpp"
 #include "report/tables.hpp"
 
 #include <fmt/format.h>

@@ -1,10 +1,12 @@
 #include "join/rows/row.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <fmt/format.h>
-#include <inline_prof/op_kind.hpp>
 #include <mutex>
 #include <numeric>
 #include <string_view>

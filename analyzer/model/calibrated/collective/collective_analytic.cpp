@@ -1,4 +1,4 @@
-#include "model/calibrated/collective/collective_analytic.hpp"
+#include "model/calibrated/collective/collective.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include "join/join.hpp"
 #include "join/rows/statistics.hpp"
 #include "profile_builder.hpp"
-#include "report/head.hpp"
+#include "report/tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
