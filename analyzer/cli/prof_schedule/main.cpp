@@ -50,15 +50,6 @@ struct ScheduledEvent {
   std::int64_t last_iteration = 0;
 };
 
-struct ScheduleSummary {
-  std::int64_t warmup = 0;
-  std::int64_t sample_count = 0;
-  std::int64_t first_iteration = 0;  // the first one that measures
-  std::int64_t last_iteration = 0;
-  std::optional<double> iteration_ms{};
-  std::vector<ScheduledEvent> events{};  // in order of their first iteration
-};
-
 // The summary for policy adaptive, for which only bounds are known beforehand.
 struct AdaptiveSummary {
   std::int64_t warmup = 0;
@@ -75,10 +66,6 @@ struct AdaptiveSummary {
 
 double seconds(std::int64_t iterations, double iteration_ms) {
   return static_cast<double>(iterations) * iteration_ms * 1e-3;
-}
-
-double total_seconds(const ScheduleSummary& summary) {
-  return seconds(summary.last_iteration, *summary.iteration_ms);
 }
 
 std::string duration_text(double seconds) {
@@ -106,47 +93,41 @@ std::string rate_text(const schedule::PairRate& rate) {
   return rate.pairs == 1 ? "one an iteration" : fmt::format("{} an iteration", rate.pairs);
 }
 
-ScheduleSummary summarise(const schedule::SampleList& list, std::optional<double> iteration_ms) {
-  ScheduleSummary summary;
-  summary.warmup = list.warmup;
-  summary.sample_count = static_cast<std::int64_t>(list.samples.size());
-  summary.first_iteration = list.samples.front().iteration;
-  summary.last_iteration = list.samples.back().iteration;
-  summary.iteration_ms = iteration_ms;
-
+// Returns the events in order of their first iteration.
+std::vector<ScheduledEvent> events_of(const schedule::SampleList& list) {
+  std::vector<ScheduledEvent> events;
   std::map<schedule::EventKey, std::size_t> index_of;
   for (const schedule::Sample& sample : list.samples) {
-    const auto [entry, is_new] = index_of.try_emplace(sample.key, summary.events.size());
-    if (is_new) {
-      summary.events.push_back({.key = sample.key, .first_iteration = sample.iteration});
-    }
-    ScheduledEvent& event = summary.events[entry->second];
+    const auto [entry, is_new] = index_of.try_emplace(sample.key, events.size());
+    if (is_new) events.push_back({.key = sample.key, .first_iteration = sample.iteration});
+    ScheduledEvent& event = events[entry->second];
     ++event.sample_count;
     event.last_iteration = sample.iteration;
   }
-  return summary;
+  return events;
 }
 
-std::string summary_table(const ScheduleSummary& summary, bool with_events) {
-  std::string text;
-  text += fmt::format("events      {}\n", summary.events.size());
-  text += fmt::format("samples     {} ({} of each event)\n", summary.sample_count,
-                      samples_text(summary.events));
-  text += fmt::format("iterations  {} ({} of warm-up, measuring from {})\n", summary.last_iteration,
-                      summary.warmup, summary.first_iteration);
-  if (summary.iteration_ms) {
+std::string summary_table(const schedule::SampleList& list, std::optional<double> iteration_ms,
+                          bool with_events) {
+  const std::vector<ScheduledEvent> events = events_of(list);
+  const std::int64_t last = list.samples.back().iteration;
+  std::string text = fmt::format("events      {}\n", events.size());
+  text +=
+      fmt::format("samples     {} ({} of each event)\n", list.samples.size(), samples_text(events));
+  text += fmt::format("iterations  {} ({} of warm-up, measuring from {})\n", last, list.warmup,
+                      list.samples.front().iteration);
+  if (iteration_ms) {
     text += fmt::format("time        {} at {:.4g} ms an iteration\n",
-                        duration_text(total_seconds(summary)), *summary.iteration_ms);
+                        duration_text(seconds(last, *iteration_ms)), *iteration_ms);
   }
   if (!with_events) return text;
 
   std::size_t layer_width = 5;
-  for (const ScheduledEvent& event : summary.events) {
+  for (const ScheduledEvent& event : events)
     layer_width = std::max(layer_width, event.key.layer.size());
-  }
   text += fmt::format("\n{:>7} {:>9} {:>9} {:>10}  {:<{}}  event\n", "samples", "first", "last",
                       "occurrence", "layer", layer_width);
-  for (const ScheduledEvent& event : summary.events) {
+  for (const ScheduledEvent& event : events) {
     text +=
         fmt::format("{:>7} {:>9} {:>9} {:>10}  {:<{}}  {}\n", event.sample_count,
                     event.first_iteration, event.last_iteration, event.key.occurrence,
@@ -155,20 +136,17 @@ std::string summary_table(const ScheduleSummary& summary, bool with_events) {
   return text;
 }
 
-std::string summary_json(const ScheduleSummary& summary) {
+std::string summary_json(const schedule::SampleList& list, std::optional<double> iteration_ms) {
   using Json = nlohmann::ordered_json;
-  Json json{{"warmup", summary.warmup},
-            {"samples", summary.sample_count},
-            {"iterations", summary.last_iteration},
-            {"first_measured_iteration", summary.first_iteration},
-            {"iteration_time_ms", nullptr},
-            {"total_time_s", nullptr},
+  const std::int64_t last = list.samples.back().iteration;
+  Json json{{"warmup", list.warmup},
+            {"samples", list.samples.size()},
+            {"iterations", last},
+            {"first_measured_iteration", list.samples.front().iteration},
+            {"iteration_time_ms", iteration_ms ? Json(*iteration_ms) : Json()},
+            {"total_time_s", iteration_ms ? Json(seconds(last, *iteration_ms)) : Json()},
             {"events", Json::array()}};
-  if (summary.iteration_ms) {
-    json["iteration_time_ms"] = *summary.iteration_ms;
-    json["total_time_s"] = total_seconds(summary);
-  }
-  for (const ScheduledEvent& event : summary.events) {
+  for (const ScheduledEvent& event : events_of(list)) {
     json["events"].push_back(Json{{"event", event.key.event},
                                   {"layer", event.key.layer},
                                   {"occurrence", event.key.occurrence},
@@ -523,8 +501,8 @@ std::string summary_text(const Options& options, const Resolved& resolved) {
     return as_json ? fmt::format("{{\n  \"names\": {}\n}}\n", resolved.name_count)
                    : fmt::format("names       {}\n", resolved.name_count);
   }
-  const ScheduleSummary summary = summarise(*resolved.list, resolved.iteration_ms);
-  return as_json ? summary_json(summary) : summary_table(summary, options.list);
+  return as_json ? summary_json(*resolved.list, resolved.iteration_ms)
+                 : summary_table(*resolved.list, resolved.iteration_ms, options.list);
 }
 
 void run(const Options& options) {

@@ -43,10 +43,10 @@ Placement placement_of(const std::vector<Run>& runs, const std::vector<Row>& row
   Placement placement;
   find_outermost(rows, placement.devices);
   for (auto& [key, device] : placement.devices) {
-    const auto stream_of = [&](std::size_t i) { return rows[i].stream_index; };
+    const std::vector<std::size_t>& own = device.rows;
     device.has_others = runs[key.first].profile.world_size.value_or(1) > 1 ||
-                        std::ranges::any_of(device.rows, [&](std::size_t i) {
-                          return stream_of(i) != stream_of(device.rows.front());
+                        std::ranges::any_of(own, [&](std::size_t i) {
+                          return rows[i].stream_index != rows[own.front()].stream_index;
                         });
     std::map<std::size_t, double> in_order;
     if (std::ranges::any_of(device.rows,

@@ -15,6 +15,12 @@ function element(tag, attributes, ...content) {
   return node;
 }
 
+function button(words, click, attributes) {
+  const node = element('button', {type: 'button', ...attributes}, words);
+  node.addEventListener('click', click);
+  return node;
+}
+
 function numberCell(words) {
   return element('td', {class: 'number'}, words);
 }

@@ -344,13 +344,12 @@ function showRanks() {
 function showWindows() {
   const all = [['all', Infinity], ['30 days', 30 * kDay], ['7 days', 7 * kDay], ['day', kDay], ['6 hours', kDay / 4], ['hour', 3600]];
   for (const [name, length] of all.filter(([, length]) => length === Infinity || length < 0.7 * (whole[1] - whole[0]))) {
-    const button = element('button', {type: 'button', 'aria-pressed': String(length === Infinity)}, name === 'all' ? 'All' : 'Last ' + name);
-    button.addEventListener('click', () => {
-      for (const other of byId('windows').children) other.setAttribute('aria-pressed', String(other === button));
+    const own = button(name === 'all' ? 'All' : 'Last ' + name, () => {
+      for (const other of byId('windows').children) other.setAttribute('aria-pressed', String(other === own));
       shown = length === Infinity ? whole : [whole[1] - length, whole[1]];
       redraw();
-    });
-    byId('windows').append(button, ' ');
+    }, {'aria-pressed': String(length === Infinity)});
+    byId('windows').append(own, ' ');
   }
 }
 

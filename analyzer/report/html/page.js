@@ -76,6 +76,19 @@ function samplesOf(row) {
   return samplesOfRows[row] || [];
 }
 
+// A table with these titles; those of numbers stand right.
+function tableOf(titles, numberTitles, body) {
+  const head = element('tr', {}, ...titles.map((title) => element('th', {scope: 'col'}, title)),
+      ...numberTitles.map((title) => element('th', {scope: 'col', class: 'number'}, title)));
+  return element('table', {}, element('thead', {}, head), body);
+}
+
+// Says on the button what is left of `all` behind the first `limit`, or hides it.
+function showMore(id, limit, step, all, noun) {
+  byId(id).hidden = all <= limit;
+  byId(id).textContent = 'Show ' + Math.min(all - limit, step) + ' more of ' + all + ' ' + noun;
+}
+
 // ---- charts ------------------------------------------------------------------------------------
 
 function newPicture(width, height, label) {
@@ -94,6 +107,18 @@ function addTitledAxes(picture, {width, height, margin, x, y}, titleOfX, titleOf
       .attr('text-anchor', 'end').text(titleOfX);
   picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
       .attr('text-anchor', 'end').text(titleOfY);
+}
+
+// Draws `dots` into `picture`, which takes the element's place.  A click leads to the dot's event.
+function showDots(id, picture, dots, {x, y, radius, fill, title, eventOf}, layers) {
+  const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
+      .attr('class', 'dot').attr('cx', x).attr('cy', y).attr('r', radius).attr('fill', fill);
+  marks.append('title').text(title);
+  picture.on('click', () => {
+    const [dot] = marks.filter(':hover').data();
+    if (dot) layers.choose(eventOf(dot));
+  });
+  byId(id).replaceChildren(picture.node());
 }
 
 // ---- head --------------------------------------------------------------------------------------
@@ -164,13 +189,7 @@ function showCauses(layers) {
     const percent = (us) => (100 * us / data.iteration_us).toFixed(1) + ' %';
     const item = element('li', {}, element('b', {}, name), ': ' + percent(gain) + ', ' + microseconds(gain) + ' us' +
         (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel that takes ' : ' kernels that take ') + percent(time) : '') + '; ' + advice + ' ');
-    if (row !== null) {
-      const button = element('button', {type: 'button'}, where);
-      button.addEventListener('click', () => layers.choose(row));
-      item.append(button);
-    } else {
-      item.append(where);
-    }
+    item.append(row === null ? where : button(where, () => layers.choose(row)));
     byId('cause-list').append(item);
   }
 }
@@ -184,12 +203,8 @@ function showTotals() {
                           numberCell(ratio === null ? '' : ratio.toFixed(2)),
                           numberCell(peak === null ? '' : (100 * peak).toFixed(0))));
     }
-    const head = element('tr', {});
-    head.append(element('th', {scope: 'col'}, title));
-    for (const words of ['Number', 'us', '%', 'Ratio', 'Peak, %'])
-      head.append(element('th', {scope: 'col', class: 'number'}, words));
     byId('total-tables').append(element('div', {class: 'scroll', tabindex: '0'},
-                                        element('table', {}, element('thead', {}, head), body)));
+        tableOf([title], ['Number', 'us', '%', 'Ratio', 'Peak, %'], body)));
   }
 }
 
@@ -304,19 +319,10 @@ class LayerTable {
       if (this.open.has(layer)) this.addEvents(rows, events);
     }
     this.body.replaceChildren(rows);
-    const left = found.length - this.limit;
-    byId('more-layers').hidden = left <= 0;
-    byId('more-layers').textContent = 'Show ' + Math.min(left, kMostLayers) + ' more of ' +
-        found.length + ' layers';
+    showMore('more-layers', this.limit, kMostLayers, found.length, 'layers');
     const events = found.reduce((sum, {rows: some}) => sum + some.length, 0);
     byId('layer-count').textContent = found.length + ' of ' + data.layers.name.length +
         ' layers, ' + events + ' of ' + data.merged.layer.length + ' events';
-  }
-
-  expander(name, isOpen, toggle) {
-    const button = element('button', {type: 'button', 'aria-expanded': String(isOpen)}, name);
-    button.addEventListener('click', toggle);
-    return button;
   }
 
   // After a change the button that made it keeps the focus.
@@ -352,7 +358,7 @@ class LayerTable {
     }
     return element('tr', {class: 'layer', 'data-layer': layer},
         element('td', {class: 'name'},
-                this.expander(layerName(layers.name[layer]), this.open.has(layer), toggle)),
+                button(layerName(layers.name[layer]), toggle, {'aria-expanded': String(this.open.has(layer))})),
         this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
         numberCell(microseconds(layers.time_us[layer])),
         numberCell(microseconds(layers.predicted_us[layer])),
@@ -373,7 +379,7 @@ class LayerTable {
     const toggle =
         () => this.toggle(this.openEvents, event, '[data-event="' + event + '"] button');
     const name = element('td', {class: 'name'},
-                         this.expander(text(data.merged.event[event]), this.openEvents.has(event), toggle));
+        button(text(data.merged.event[event]), toggle, {'aria-expanded': String(this.openEvents.has(event))}));
     name.style.paddingLeft = (1.6 + 1.2 * Math.min(6, this.depth[event])) + 'rem';
     if (merged.calls[event] > 1) {
       name.append(element('span', {class: 'quiet'}, ' ×' + merged.calls[event]));
@@ -424,12 +430,7 @@ class LayerTable {
           numberCell(digits(rows.ratio[row], 2)),
           element('td', {}, text(rows.verdict[row]))));
     }
-    const head = element('tr', {});
-    for (const title of ['File', 'Device', 'Stream', 'Time, us', 'MAD, us', 'Samples', 'Ratio',
-                         'Verdict']) {
-      head.append(element('th', {scope: 'col'}, title));
-    }
-    cell.append(element('table', {}, element('thead', {}, head), table));
+    cell.append(tableOf(['File', 'Device', 'Stream', 'Time, us', 'MAD, us', 'Samples', 'Ratio', 'Verdict'], [], table));
     if (devices.length > kMostDevices) {
       cell.append(element('p', {class: 'hint'}, kMostDevices + ' of ' + devices.length +
                                                     ' devices.'));
@@ -643,9 +644,7 @@ class Timeline {
                ' (' + interval(rows.predicted_ci90_us[row]) + ')'));
     }
     parts.push('; ' + text(rows.verdict[row]) + '. ');
-    const button = element('button', {type: 'button'}, 'Show in the table');
-    button.addEventListener('click', () => this.layers.choose(this.mergedOf(place)));
-    this.say(...parts, button);
+    this.say(...parts, button('Show in the table', () => this.layers.choose(this.mergedOf(place))));
     this.draw();
   }
 
@@ -706,26 +705,24 @@ class Timeline {
 
   drawAxis(x, colors) {
     const {pen, height} = this;
+    const line = (at, top, ink) => {
+      pen.strokeStyle = ink;
+      pen.beginPath();
+      pen.moveTo(at, top);
+      pen.lineTo(at, height);
+      pen.stroke();
+    };
     const ticks = x.ticks(Math.max(2, Math.floor(this.width / 110)));
     const words = x.tickFormat(ticks.length);
     for (const tick of ticks) {
       const at = Math.round(x(tick)) + 0.5;
-      pen.strokeStyle = colors.line;
-      pen.beginPath();
-      pen.moveTo(at, kAxisHeight - 4);
-      pen.lineTo(at, height);
-      pen.stroke();
+      line(at, kAxisHeight - 4, colors.line);
       pen.fillStyle = colors.quiet;
       pen.fillText(words(tick) + ' us', at + 3, 9);
     }
     if (data.iteration_us !== null) {
-      const end = Math.round(x(data.iteration_us)) + 0.5;
-      pen.strokeStyle = colors.accent;
       pen.setLineDash([4, 3]);
-      pen.beginPath();
-      pen.moveTo(end, 0);
-      pen.lineTo(end, height);
-      pen.stroke();
+      line(Math.round(x(data.iteration_us)) + 0.5, 0, colors.accent);
       pen.setLineDash([]);
     }
   }
@@ -908,17 +905,12 @@ function showRoofline(layers) {
     lastLabel = at;
   }
   const largest = Math.max(...dots.map((dot) => dot.size));
-  const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
-      .attr('class', 'dot').attr('cx', (dot) => x(dot.intensity)).attr('cy', (dot) => y(dot.rate))
-      .attr('r', (dot) => 3 + 7 * Math.sqrt(dot.size / largest))
-      .attr('fill', (dot) => 'var(--' + dot.kind + ')');
-  marks.append('title').text((dot) => fullName(dot.event) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
-      dot.intensity.toFixed(1) + ' operations per byte');
-  picture.on('click', () => {
-    const [dot] = marks.filter(':hover').data();
-    if (dot) layers.choose(dot.event);
-  });
-  byId('roofline-chart').replaceChildren(picture.node());
+  showDots('roofline-chart', picture, dots, {
+    x: (dot) => x(dot.intensity), y: (dot) => y(dot.rate),
+    radius: (dot) => 3 + 7 * Math.sqrt(dot.size / largest), fill: (dot) => 'var(--' + dot.kind + ')',
+    title: (dot) => fullName(dot.event) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
+        dot.intensity.toFixed(1) + ' operations per byte',
+    eventOf: (dot) => dot.event}, layers);
 }
 
 // ---- models ------------------------------------------------------------------------------------
@@ -961,17 +953,13 @@ function showModelsChart(layers) {
   addTitledAxes(picture, {width, height, margin, x, y}, 'measured, us', 'predicted, us');
   picture.append('path').attr('class', 'roof')
       .attr('d', charts.line()(domain.map((end) => [x(end), y(end)])));
-  const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
-      .attr('class', 'dot').attr('cx', ([, row]) => x(measured[row])).attr('cy', ([, , time]) => y(time))
-      .attr('r', ([model]) => (model === 0 ? 6 : 4))  // the choice is one of the others
-      .attr('fill', ([model]) => modelColor(model));
-  marks.append('title').text(([model, row, time]) => fullName(row) + ': ' + data.models.models[model] + ' ' +
-      microseconds(time) + ' us, measured ' + microseconds(measured[row]) + ' us');
-  picture.on('click', () => {
-    const [dot] = marks.filter(':hover').data();
-    if (dot) layers.choose(dot[1]);
-  });
-  byId('models-chart').replaceChildren(picture.node());
+  showDots('models-chart', picture, dots, {
+    x: ([, row]) => x(measured[row]), y: ([, , time]) => y(time),
+    radius: ([model]) => (model === 0 ? 6 : 4),  // the choice is one of the others
+    fill: ([model]) => modelColor(model),
+    title: ([model, row, time]) => fullName(row) + ': ' + data.models.models[model] + ' ' +
+        microseconds(time) + ' us, measured ' + microseconds(measured[row]) + ' us',
+    eventOf: ([, row]) => row}, layers);
 }
 
 // ---- several files -----------------------------------------------------------------------------
@@ -1031,10 +1019,7 @@ class RunsView {
           numberCell(microseconds(times[i].mean)),
           numberCell(microseconds(times[i].slowest))));
     });
-    const left = data.runs.length - this.limit;
-    byId('more-runs').hidden = left <= 0;
-    byId('more-runs').textContent = 'Show ' + Math.min(left, kMostRuns) + ' more of ' +
-        data.runs.length + ' files';
+    showMore('more-runs', this.limit, kMostRuns, data.runs.length, 'files');
     if (charts) this.draw(times);
   }
 

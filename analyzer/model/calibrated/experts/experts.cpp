@@ -318,7 +318,6 @@ const SourceForm& experts_form() {
       .texts = kTexts,
       .derived = kSizes - (kInputs.size() - kTexts),
       .specs = kParameters,
-      .variants = 1,
       .complete = complete,
       .time = time,
       .features = features,
