@@ -19,14 +19,21 @@ namespace {
 
 constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
 constexpr double kMuchIdlePercent = 5.0;
-constexpr double kLeastConfidence = 0.5;  // of iterations that were found
-constexpr std::size_t kMostOfAName = 40;  // of a layer and its kernel, in a sentence
+constexpr double kLeastConfidence = 0.5;           // of iterations that were found
+constexpr std::string_view kNoIteration = "none";  // as the source of iterations
+constexpr std::size_t kMostOfAName = 40;           // of a layer and its kernel, in a sentence
 
 std::string name_of(const join::MergedRow& row) {
   const std::string event = readable_event(row.event, row.source);
   std::string name = row.layer.empty() ? event : row.layer + " " + event;
   if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
   return name;
+}
+
+bool has_source(const join::Analysis& analysis, std::string_view source) {
+  return std::ranges::any_of(analysis.runs, [&](const join::Run& run) {
+    return run.profile.profiler.iteration_source == source;
+  });
 }
 
 // Returns what makes the whole report doubtful, to stand in front of it.
@@ -53,6 +60,10 @@ std::string describe_doubts(const join::Analysis& analysis) {
   const bool is_doubtful = std::ranges::any_of(analysis.runs, is_guess) ||
                            std::ranges::any_of(analysis.warnings, is_about_iterations);
   if (is_doubtful) doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
+  if (has_source(analysis, kNoIteration))
+    doubts +=
+        "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
+        "programs with --torch, or set INLINE_PROF_ITERATION. ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
     doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
                           rows, rows == 1 ? " is" : "s are");
@@ -93,14 +104,12 @@ std::string describe_whole(const join::Analysis& analysis) {
     if (part < least_percent) continue;
     parts.push_back(fmt::format("{:.1f} % {}{}", part, parts.empty() ? "of it is " : "", words));
   }
-  const bool is_whole_trace = std::ranges::any_of(analysis.runs, [](const join::Run& run) {
-    return run.profile.profiler.iteration_source == "the whole trace";
-  });
-  return fmt::format("{} {:.3f} ms{}. {}.",
-                     is_whole_trace ? "The trace has no steps, and is taken as one iteration of"
-                                    : "An iteration takes",
-                     *analysis.iteration.us * 1e-3, describe_rates(analysis),
-                     fmt::join(parts, ", "));
+  const char* words = "An iteration takes";
+  if (has_source(analysis, "the whole trace"))
+    words = "The trace has no steps, and is taken as one iteration of";
+  if (has_source(analysis, kNoIteration)) words = "The whole run takes";
+  return fmt::format("{} {:.3f} ms{}. {}.", words, *analysis.iteration.us * 1e-3,
+                     describe_rates(analysis), fmt::join(parts, ", "));
 }
 
 std::string with_capital(std::string text) {

@@ -138,17 +138,6 @@ void* find_original_call_here(LibraryCall& call, const void* caller) {
   return real;
 }
 
-// Libraries' other functions, which each call that is described asks for: a search takes 40 us.
-struct FoundBeside {
-  const void* real = nullptr;
-  const char* symbol = nullptr;
-  void* found = nullptr;
-};
-constinit std::array<FoundBeside, 64> found_beside;  // one or two for each wrapped call
-constinit std::size_t found_beside_next = 0;
-// Not held in a search: a library that is being loaded may call us.
-constinit std::mutex found_beside_mutex;
-
 }  // namespace
 
 // Paths and the loader's functions take 4 KiB of stack each.
@@ -169,12 +158,6 @@ void* find_in_scope_of(const void* caller, const char* symbol) noexcept {
 }
 
 void* function_beside(void* real, const char* symbol) noexcept {
-  {
-    const std::lock_guard lock(found_beside_mutex);
-    for (const FoundBeside& known : found_beside) {
-      if (known.real == real && known.symbol == symbol) return known.found;
-    }
-  }
   void* found = nullptr;
   sys::on_large_stack([&] {
     Dl_info library{};
@@ -182,8 +165,6 @@ void* function_beside(void* real, const char* symbol) noexcept {
     found = symbol_in(library.dli_fname, symbol);
     if (found == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): as above
   });
-  const std::lock_guard lock(found_beside_mutex);
-  found_beside[found_beside_next++ % found_beside.size()] = {real, symbol, found};
   return found;
 }
 

@@ -86,7 +86,6 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 [[nodiscard]] bool is_ours(const void* address) noexcept;
 
 // Finds another function of the copy of the library that contains `real`; null if it has none.
-// `symbol` is remembered by its address.
 [[nodiscard]] void* function_beside(void* real, const char* symbol) noexcept;
 
 }  // namespace inline_prof::libraries

@@ -219,7 +219,7 @@ bool settle_by_phase(Session& session) {
                    "): the whole run counts as one iteration, and " +
                    (session.samples_taken() > 0 ? "labels were not measured"
                                                 : "it ended before anything was timed"));
-      return session.samples_taken() > 0;
+      return false;
     case RunState::kUnitTests:
       if (session.samples_taken() == 0) {
         session.warn("no unit test ran more often than its warm-up of " +

@@ -184,9 +184,6 @@ void Rebinding::lose_module(const void* module) {
   lose_functions([&](const LaunchSite& site) {
     return std::find(gone.begin(), gone.end(), site.kernel) != gone.end();
   });
-  // Some may have been launched in an earlier phase alone.
-  for (const KernelInfo* kernel : gone)
-    session_.sites.unload(kernel);
 }
 
 LaunchSite* Rebinding::rebind(const Launched& launched, CUstream stream) {

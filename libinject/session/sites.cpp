@@ -227,6 +227,7 @@ void Sites::forget() {
   launch::filter.table.clear();
   sites_.clear();
   of_event_.clear();
+  kernels_.clear();
   unloaded_kernels_.clear();
   graphs::forget_vacant();
   session_.rebinding.forget_lost_sites();
@@ -236,7 +237,6 @@ void Sites::forget() {
 void Sites::forget_what_was_tried() {
   fold_counts();
   forget();
-  kernels_.clear();
   session_.source.forget_searches();
   some_were_forgotten_ = true;
 }

@@ -59,7 +59,7 @@ class Sites {
   // An iteration ends: counts go to the totals.
   void fold_counts();
   void begin_counts() noexcept;
-  // Launches from now on count as new.  Kernels are kept: to make a name readable takes 50 us.
+  // Launches from now on count as new.
   void forget();
   // The same before the first iteration: there was no more room.
   void forget_what_was_tried();

@@ -363,6 +363,7 @@ TEST(RecordedIterations, AreNotFoundButTheTimeIsThatOfTheWholeRun) {
     if (event.contains("kernel_name")) kernels += event["calls"].get<double>();
   }
   EXPECT_NEAR(run.profile["iter_time_ms"][0].get<double>(), kernels * 0.01, kernels * 0.001);
+  EXPECT_EQ(run.profile["complete"], false);
 }
 
 }  // namespace

@@ -35,6 +35,14 @@ TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
   EXPECT_THAT(found.next, HasSubstr("first in in test."));
 }
 
+TEST(Findings, SayThatNoIterationWasFound) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({40})}, 50);
+  profile.profiler.iteration_source = "none";
+  EXPECT_THAT(findings(analysed_run(profile)).what,
+              testing::MatchesRegex("DOUBTFUL: no iteration was found. Mark the steps .*"
+                                    "The whole run takes 0.050 ms. .*"));
+}
+
 TEST(Findings, SlowRowsComeFirst) {
   join::Analysis analysis = analysed_run(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({20}),
