@@ -196,7 +196,7 @@ std::optional<Updates> updates_in(const LaunchLog& log, const Cycle& cycle) {
   }
   // A part is short if it has few of the launches, those of graphs included.
   const std::size_t updates = weight_between(log, cycle, result.begin, result.length);
-  return 3 * updates <= log.weight_of(cycle.steady) ? std::optional(result) : std::nullopt;
+  return 2 * updates <= log.weight_of(cycle.steady) ? std::optional(result) : std::nullopt;
 }
 
 // Returns the launch of the first regular segment that is at this place of the cycle.

@@ -21,7 +21,7 @@ constexpr std::size_t kEnoughAlike = 2;
 constexpr std::ptrdiff_t kAnchorsLookedInto = 3;  // launch by launch
 constexpr std::size_t kShortestStructured = 16;   // launches, some of them three times
 constexpr std::size_t kFewestLaunches = 2048;  // for any answer: needed_structured_segments() ...
-constexpr std::uint32_t kMostEarning = 16;     // of a graph's kernels
+constexpr std::uint32_t kMostEarning = 128;    // of a graph's kernels
 constexpr std::size_t kFewestPaced = 200;      // ... or needed_paced_segments(), of 10 launches
 // Accumulations have up to 16 micro-steps, as a rule, and up to 64.
 constexpr double kMostWhereMicroSteps = 0.88;
@@ -30,7 +30,6 @@ constexpr double kMostWhereManyMicroSteps = 0.9;
 constexpr std::size_t kMostMicroSteps = 64;
 constexpr double kMostWhereUneven = 0.85;
 constexpr double kMostlySteady = 0.75;  // of the launches do not vary
-constexpr double kMostlyRegular = 0.5;  // of the launches are in iterations, else they are ...
 constexpr double kDoubtful = 0.45;
 constexpr double kMostWhereBothFit = 0.84;        // the iteration and a part of it that ...
 constexpr double kBothFit = 0.9;                  // ... comes again and again in this share of it
@@ -142,8 +141,7 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known, bool boundary_i
   if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereManyMicroSteps);
   if (cycle.regular <= kUsualMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
   if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
-  if (cycle.regular_share < kMostlyRegular || cycle.may_be_part || !boundary_is_sure)
-    confidence = std::min(confidence, kDoubtful);
+  if (cycle.may_be_part || !boundary_is_sure) confidence = std::min(confidence, kDoubtful);
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
 

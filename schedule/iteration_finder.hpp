@@ -67,7 +67,8 @@ class IterationFinder {
   static constexpr std::size_t kMostLaunches = LaunchLog::kMostLaunches;
   // Programs with more kernels than this on one stream are not searched.
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
-  // The launches that may be visited again for each one added; for a graph, up to 16 times as many.
+  // The launches that may be visited again for each one added; for a graph, up to 128 times as
+  // many.
   static constexpr std::ptrdiff_t kWorkALaunch = 8;
   // The same before any was added: a short program has few.
   static constexpr std::ptrdiff_t kWorkAtFirst = 8192;
@@ -116,12 +117,12 @@ class IterationFinder {
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
-  //   at most 0.45 where most launches are in what interrupts the iterations, or this has many
-  //   kernels of its own; where several kernels come together in some of them alone, or two or
-  //   three launches that the host waits for behind every n-th: these may be micro-steps; where
-  //   backward passes or updates of parameters come outside of them only; where the beginning is
-  //   not sure (Boundary::is_sure); where a follower misses a tenth of them; and where half as much
-  //   as the iterations have was launched since the last one
+  //   at most 0.45 where they update no parameters that are known by name, and most launches are in
+  //   what interrupts them, or this has many kernels of its own; where several kernels come
+  //   together in some of them alone, or two or three launches that the host waits for behind every
+  //   n-th: these may be micro-steps; where the beginning is not sure (Boundary::is_sure); where a
+  //   follower misses a tenth of them; and where half as much as the iterations have was launched
+  //   since the last one
   // halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look

@@ -28,9 +28,8 @@ constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of t
 constexpr std::size_t kMoreThanALayer =
     24;                                   // kernels: a layer's forward or backward pass has fewer
 constexpr std::size_t kMostWindow = 128;  // segments compared launch by launch
-// An evaluation has this many launches in a row in common with the iteration: half a layer.
-constexpr std::size_t kFewestInCommon = 8;
-constexpr std::size_t kEnoughInCommon = 24;
+// An optimizer's step has this many launches besides, at least, where gradients are computed.
+constexpr std::size_t kFewestBesideUpdates = 8;
 
 std::size_t median(std::vector<std::size_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -76,6 +75,7 @@ class ValueCounts {
 struct Reading {
   std::vector<std::uint32_t> steady;
   std::vector<bool> varies;
+  std::size_t newest = 0;       // usual segment, where launches vary
   bool may_vary;                // segments that differ a little add to what varies
   std::uint64_t hash = 0;       // of a regular segment, where nothing varies
   std::size_t waits = 0;        // of the host, in a usual segment
@@ -290,6 +290,7 @@ class Study {
     const std::size_t newest = different.segments[usual_ones.back()];
     Reading reading{.steady = {},
                     .varies = std::vector<bool>(kernel_count_),
+                    .newest = newest,
                     .may_vary = true,
                     .waits = waits_in(newest),
                     .turns = places_in(log_.turns(), newest),
@@ -377,7 +378,13 @@ class Study {
                                               : interrupted;
       places.push_back(i - 1);
     }
-    if (variants.size() > 1 && are_all_equal(gaps_of(variants))) return std::nullopt;
+    // The end of the set-up may look like one, too.
+    const auto is_oldest = [&](const auto& places) {
+      return !places.empty() && places.back() == i;
+    };
+    for (; is_oldest(interrupted) || is_oldest(variants); ++i)
+      (is_oldest(variants) ? variants : interrupted).pop_back();
+    if (variants.size() > 2 && are_all_equal(gaps_of(variants))) return std::nullopt;
     if (regular.empty() || !is_like_an_iteration(reading, regular)) return std::nullopt;
     if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
     std::ranges::reverse(regular);
@@ -394,6 +401,7 @@ class Study {
       return std::nullopt;
     if (waits_only_in(interrupted, regular)) return std::nullopt;
     if (has_unknown_blocks_ && are_in_a_row(interrupted)) return std::nullopt;
+
     const bool has_regular_notes = !reading.updates && are_notes_regular(regular, reading);
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
@@ -401,10 +409,10 @@ class Study {
     lengths.reserve(regular.size());
     std::size_t launches = 0;
     for (const std::size_t r : regular) {
-      lengths.push_back(segment(r).size());
-      launches += log_.weight_of(segment(r));
+      lengths.push_back(log_.weight_of(segment(r)));
+      launches += lengths.back();
     }
-    cycle.is_settled = !grows_or_shrinks(lengths);
+    cycle.is_settled = !reading.may_vary || !grows_or_shrinks(lengths);
     if (reading.may_vary && reading.even_length == 0) {
       const Rare rare = rare_kernels(reading, regular);
       if (rare == Rare::kRegular) return std::nullopt;
@@ -417,17 +425,17 @@ class Study {
                          static_cast<double>(launches);
     for (const std::size_t v : variants)
       launches += log_.weight_of(segment(v));
-    cycle.regular_share =
+    const double regular_share =
         static_cast<double>(launches) / static_cast<double>(log_.weight_of(launches_.subspan(
                                             positions_[i], positions_.back() - positions_[i])));
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
-    cycle.may_be_part =
-        cycle.may_be_part || has_regular_notes || trains_elsewhere(reading, regular);
+    cycle.may_be_part = cycle.may_be_part || has_regular_notes ||
+                        (!reading.updates && regular_share < kMostlyInside);
     if (may_end_an_iteration(interrupted, regular, reading)) {
       // An optimizer's steps with as much between them, and as regularly.
-      if (reading.updates && cycle.regular_share < kMostlyInside) return std::nullopt;
+      if (reading.updates && regular_share < kMostlyInside) return std::nullopt;
       cycle.may_be_part = !reading.updates;
     }
     if (regular.size() >= fewest_) {
@@ -527,27 +535,6 @@ class Study {
     return wait != waits.end() && *wait <= positions_[i] + head + inserted;
   }
 
-  // Returns true if backward passes, or updates of parameters, come again and again since the
-  // cycle's first launch, but not inside it: it may be a part of what trains. A graph may hold
-  // both.
-  [[nodiscard]] bool trains_elsewhere(const Reading& reading,
-                                      const std::vector<std::size_t>& regular) const {
-    constexpr std::size_t rarest = 32;  // cycles behind which one comes
-    if (weight_ > reading.steady.size()) return false;
-    const std::size_t first = positions_.front();
-    const auto turns = log_.turns();
-    const auto since =
-        static_cast<std::size_t>(turns.end() - std::lower_bound(turns.begin(), turns.end(), first));
-    if (places_in(turns, regular.back()) == 0 && since > 1 && rarest * since >= regular.size())
-      return true;
-    if (updates(reading.steady)) return false;
-    for (std::size_t kernel = 0; kernel < kernel_count_; ++kernel) {
-      if (!log_.updates(kernel) || log_.runs(kernel) < 2 || reading.varies[kernel]) continue;
-      if (log_.before(log_.last_of(kernel)) > first) return true;
-    }
-    return false;
-  }
-
   // Returns true if notes come at equal distances: they may be what ends a longer iteration.
   [[nodiscard]] bool are_notes_regular(const std::vector<std::size_t>& regular,
                                        const Reading& reading) const {
@@ -574,7 +561,7 @@ class Study {
   [[nodiscard]] bool is_step(Launches launches) const {
     const auto updates = static_cast<std::size_t>(std::ranges::count_if(
         launches, [&](std::uint32_t kernel) { return log_.updates(kernel); }));
-    return updates > 0 && log_.weight_of(launches) >= updates + kFewestInCommon;
+    return updates > 0 && log_.weight_of(launches) >= updates + kFewestBesideUpdates;
   }
   [[nodiscard]] std::size_t waits_in(std::size_t i) const { return places_in(log_.waits(), i); }
   // Counts those of `places` that are in segment `i`.
@@ -596,7 +583,7 @@ class Study {
     std::vector<bool> met(kernel_count_);
     std::size_t kernels = 0;
     for (const std::uint32_t kernel : launches) {
-      if (!met[kernel]) ++kernels;
+      if (!met[kernel]) kernels += log_.weight(kernel);
       met[kernel] = true;
     }
     return kernels;
@@ -692,6 +679,9 @@ class Study {
         !has_backward_pass(i, reading) &&
         is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
       return Kind::kInterrupted;
+    const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
+    if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
+      return Kind::kRegular;
     if (is_variant(i, reading)) {
       count(reading.steady, 1);
       for (const std::uint32_t kernel : launches)
@@ -703,9 +693,6 @@ class Study {
       }
       return Kind::kVariant;
     }
-    const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
-    if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
-      return Kind::kRegular;
     return Kind::kOther;
   }
 
@@ -714,20 +701,19 @@ class Study {
   [[nodiscard]] bool is_variant(std::size_t i, const Reading& reading) const {
     constexpr std::size_t fewest_in_common = 4;
     const Launches launches = segment(i);
-    const auto& steady = reading.steady;
-    if (reading.may_vary || !may_be_interrupted_ || reading.waits == 0 ||
-        waits_in(i) != reading.waits || places_in(log_.turns(), i) != reading.turns ||
-        updates(launches) != updates(steady) || steady.size() > 2 * launches.size() ||
-        launches.size() > 2 * steady.size())
+    const Launches usual = reading.may_vary ? segment(reading.newest) : Launches(reading.steady);
+    if (!may_be_interrupted_ || reading.waits == 0 || waits_in(i) != reading.waits ||
+        places_in(log_.turns(), i) != reading.turns || updates(launches) != updates(usual) ||
+        log_.weight_of(usual) > 2 * log_.weight_of(launches) ||
+        log_.weight_of(launches) > 2 * log_.weight_of(usual))
       return false;
     const auto head = static_cast<std::size_t>(
-        std::mismatch(steady.begin(), steady.end(), launches.begin(), launches.end()).first -
-        steady.begin());
+        std::mismatch(usual.begin(), usual.end(), launches.begin(), launches.end()).first -
+        usual.begin());
     const auto tail = static_cast<std::size_t>(
-        std::mismatch(steady.rbegin(), steady.rend(), launches.rbegin(), launches.rend()).first -
-        steady.rbegin());
-    return head + tail >= fewest_in_common &&
-           head + tail < std::min(steady.size(), launches.size());
+        std::mismatch(usual.rbegin(), usual.rend(), launches.rbegin(), launches.rend()).first -
+        usual.rbegin());
+    return head + tail >= fewest_in_common && head + tail < std::min(usual.size(), launches.size());
   }
 
   // Returns true if another thread than the cycle's launches a part of a segment, as PyTorch's does
@@ -737,8 +723,8 @@ class Study {
   }
 
   // Returns true if `kept` is the cycle with a block of further launches at one place: most of
-  // kernels it knows, or of any if it is long and the host waits for a result. None of them is an
-  // optimizer's that the cycle has not.
+  // kernels it knows, or of any if the cycle updates parameters and the block does not, or if it is
+  // long and the host waits for a result. None of them is an optimizer's that the cycle has not.
   [[nodiscard]] bool is_evaluation(const std::vector<std::uint32_t>& kept, const Reading& reading,
                                    std::vector<bool>& interrupts, bool host_waits) {
     const auto& steady = reading.steady;
@@ -770,12 +756,13 @@ class Study {
       if (is_met_inside) ++known_kernels;
     }
     count(steady, -1);
-    if (updates) return false;
-    const bool is_pause = reading.updates && !reading.may_vary &&
-                          5 * block.size() >= steady.size() && !this->updates(block);
+    // It may be an iteration without the anchor.
+    const auto in_common = std::ranges::count_if(steady, [&](auto kernel) { return met[kernel]; });
+    if (updates || 4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size())) return false;
+    const bool is_pause = reading.updates && !reading.may_vary && !this->updates(block);
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
-    if (!is_pause && !is_waited_for && (!is_known || !has_stretch_of(block, steady))) {
+    if (!is_pause && !is_waited_for && !is_known) {
       if (!were_proven_ || !reading.updates || block.size() > kLongestUnknown * steady.size())
         return false;
       has_unknown_blocks_ = true;
@@ -783,28 +770,6 @@ class Study {
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
-  }
-
-  // Returns true if both have a long stretch in common. A network's head, or its optimizer's step,
-  // has none of its blocks'.
-  static bool has_stretch_of(Launches block, Launches steady) {
-    const std::size_t length = std::clamp(steady.size() / 4, kFewestInCommon, kEnoughInCommon);
-    if (block.size() < length || steady.size() < length || 5 * block.size() < steady.size())
-      return false;
-    const auto hash = [&](Launches launches, std::size_t begin) {
-      std::uint64_t value = 0;
-      for (const std::uint32_t kernel : launches.subspan(begin, length))
-        value = (value ^ (kernel + 1)) * 0x100000001b3U;  // FNV-1a's prime
-      return value;
-    };
-    std::vector<std::uint64_t> of_block;
-    for (std::size_t i = 0; i + length <= block.size(); i += length)
-      of_block.push_back(hash(block, i));
-    std::ranges::sort(of_block);
-    for (std::size_t i = 0; i + length <= steady.size(); ++i) {
-      if (std::binary_search(of_block.begin(), of_block.end(), hash(steady, i))) return true;
-    }
-    return false;
   }
 
   // Lets kernels vary from now on that are launched more or less often in `kept`, if they are few
@@ -851,11 +816,14 @@ class Study {
     if (steady.empty()) return false;
     if (are_same(steady) && log_.weight(steady.front()) == 1) return false;
     std::size_t launches = 0;
+    const auto size = [&](Launches some) {
+      return reading.even_length == 0 ? log_.weight_of(some) : some.size();
+    };
     for (const std::size_t i : regular)
-      launches += log_.weight_of(segment(i));
+      launches += size(segment(i));
     if (are_between_waits_ && reading.may_vary) return kernels_of(steady) >= kMoreThanACopy;
     const double least = reading.even_length == 0 ? kLeastSteadyShare : kLeastEvenShare;
-    return static_cast<double>(log_.weight_of(steady) * regular.size()) >=
+    return static_cast<double>(size(steady) * regular.size()) >=
            least * static_cast<double>(launches);
   }
 

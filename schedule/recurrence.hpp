@@ -24,7 +24,6 @@ struct Cycle {
   bool is_settled = true;           // ... unless it grows, or may be a part of an iteration
   std::size_t length = 0;           // launches of a regular segment, median; of a graph all
   double steady_share = 0;          // of the launches of a regular segment, 0..1
-  double regular_share = 0;         // of the run's launches, that are in regular segments
   bool may_be_part = false;         // of an iteration of any number of them
   bool is_even = false;             // launches vary, but not what they do: see below
   std::size_t with_evaluation = 0;  // launches from one evaluation to the next; 0: none are seen
@@ -76,9 +75,13 @@ enum class Readings : std::uint8_t {
 // kernels for a product, or how often an expert is called.  Between waits of the host it is any
 // part, where eight kernels or more come equally often and in one order.
 //
-// In both, a segment may hold an evaluation: a long block of further launches at one place, with a
-// long stretch that the cycle has too, at every n-th segment.  Any other block at every n-th
-// segment, an optimizer's step or a network's head, belongs to a longer iteration: the run ends.
+// In both, a segment may hold an evaluation: a block of further launches at one place, most of them
+// of kernels that the cycle has too, at every n-th segment; of any kernels if the cycle updates
+// parameters and the block does not.  Any other block at every n-th segment, an optimizer's step or
+// a network's head, belongs to a longer iteration: the run ends.
+//
+// A segment may also be a variant: some of its launches are in the place of others, as where a
+// server takes a prompt, or has a graph for each size of a batch.
 [[nodiscard]] std::optional<Cycle> study(const LaunchLog& log,
                                          std::span<const std::uint32_t> positions,
                                          Readings readings, Allowance& allowance);

@@ -230,13 +230,6 @@ def _copy_in(call):
     return [moves(given, given, "copy")]
 
 
-def _isinf(call):
-    """Writes the absolute values, then compares them."""
-    values, elements = call.bytes("self"), call.result().numel()
-    return [moves(values, values, "elementwise", elements, kernel="AbsFunctor"),
-            moves(values, call.bytes_of(call.results), "elementwise", elements)]
-
-
 def _nll_loss(call):
     """Reads of each row the element that its target names."""
     target, weight = call.bytes("target"), call.bytes("weight")
@@ -370,7 +363,7 @@ _reduction, _elementwise, _copy = _all_once("reduction"), _all_once("elementwise
 
 # By the classes of operators.json, which the reader of traces has, too.
 _RULES = {kind: rule for kinds, rule in (
-    ("elementwise comparison", _elementwise), ("isinf", _isinf), ("copy", _copy), ("reduction", _reduction),
+    ("elementwise comparison", _elementwise), ("copy", _copy), ("reduction", _reduction),
     ("dropout", _all_once("dropout")), ("scan", _all_once("scan")), ("loss", _all_once("loss", flops=2)),
     ("pooling upsampling", _all_once("pooling")), ("group_norm", _all_once("norm", flops=8)),
     ("pooling_backward", _all_once("pooling", but=("self",))),  # which only look at its shape

