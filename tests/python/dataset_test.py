@@ -21,6 +21,7 @@ import unittest
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
 PACKAGE = SOURCE / "python/inline_prof"
+TABLES = json.loads((PACKAGE / "dataset_schema.json").read_text())["tables"]
 PYTHON = SOURCE / "build/dataset_venv/bin/python"
 HAS_PARQUET = (SOURCE / "build/dataset_venv/installed").exists()
 needs_parquet = unittest.skipUnless(HAS_PARQUET, "no build/dataset_venv with pyarrow and duckdb (scripts/test.sh)")
@@ -86,6 +87,11 @@ class Dataset(unittest.TestCase):
     def csv(self, *words):
         return run(PROGRAM, "dataset", "--format", "csv", "-o", self.output, *words)
 
+    def refused(self, words, *arguments, status=1):
+        done = self.csv(*arguments)
+        self.assertEqual(done.returncode, status)
+        self.assertRegex(done.stderr, words)
+
     def rows(self, table):
         rows = []
         for file in sorted((self.output / table).glob("**/*.csv")):
@@ -100,7 +106,6 @@ class Dataset(unittest.TestCase):
     # -- the tables
 
     def test_the_schema_the_page_and_the_program_agree(self):
-        tables = json.loads((PACKAGE / "dataset_schema.json").read_text())["tables"]
         folder = self.write_run("one", 2)
         (folder / "broken.prof.json").write_text("{")
         done = subprocess.run([str(PROGRAM), "dataset", "--format", "stream", str(folder)], stdout=subprocess.PIPE, check=True)
@@ -115,12 +120,12 @@ class Dataset(unittest.TestCase):
                 self.assertTrue(all(size % 64 == 0 for size in column["sizes"]))
                 rest = rest[sum(column["sizes"]):]
         self.assertEqual(rest, b"")
-        self.assertEqual(found, tables)
+        self.assertEqual(found, TABLES)
         shown = {}
         with (SOURCE / "docs/schemas/dataset.csv").open(newline="") as file:
             for row in csv.DictReader(file):
                 shown.setdefault(row["table"], {})[row["column"]] = row["type"]
-        self.assertEqual(shown, tables)
+        self.assertEqual(shown, TABLES)
 
     def test_phases_have_rows_and_events_their_numbers(self):
         folder = self.write_run("night", 2)
@@ -167,9 +172,7 @@ class Dataset(unittest.TestCase):
         first = self.write_run("first", 2)
         self.assertEqual(self.csv(first).returncode, 0)
         before = self.files()
-        done = self.csv(first)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("stands already", done.stderr)
+        self.refused("stands already", first)
         self.assertEqual(self.files(), before)
         self.assertEqual(self.csv(self.write_run("second", 2)).returncode, 0)
         after = self.files()
@@ -180,12 +183,9 @@ class Dataset(unittest.TestCase):
         first = self.write_run("first", 2)
         (self.folder / "other").mkdir()
         second = self.write_run("other/first", 2)
-        done = self.csv(first, second)
-        self.assertEqual((done.returncode, self.output.exists()), (2, False))
-        self.assertIn("two folders are called first", done.stderr)
-        done = self.csv(next(first.iterdir()))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--run must say which it belongs to", done.stderr)
+        self.refused("two folders are called first", first, second, status=2)
+        self.assertFalse(self.output.exists())
+        self.refused("--run must say which it belongs to", next(first.iterdir()), status=2)
         self.assertEqual(self.csv(*sorted(first.iterdir()), "--run", "a/b").returncode, 0)
         self.assertTrue((self.output / "run/run=a%2Fb/host=n0/n0.rank0.csv").exists())
 
@@ -194,21 +194,18 @@ class Dataset(unittest.TestCase):
         folder.mkdir()
         (folder / "prof.json").write_text(json.dumps(dict(profile(0, 1), devices=[], events=[])))
         self.assertEqual(self.csv(folder).returncode, 0)
-        tables = json.loads((PACKAGE / "dataset_schema.json").read_text())["tables"]
-        self.assertEqual({path.name for path in self.output.iterdir()}, set(tables))
+        self.assertEqual({path.name for path in self.output.iterdir()}, set(TABLES))
         self.assertEqual((self.rows("event"), self.rows("sample")), ([], []))
         (header,) = {file.read_text() for file in self.output.glob("sample/**/*.csv")}
-        self.assertEqual(header.strip().split(","), list(tables["sample"]))
+        self.assertEqual(header.strip().split(","), list(TABLES["sample"]))
 
     def test_what_was_cut_off_is_told_from_what_stands(self):
         folder = self.write_run("night", 1)
         self.assertEqual(self.csv(folder).returncode, 0)
         (row,) = (self.output / "run").glob("**/*.csv")
         row.unlink()
-        done = self.csv(folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("n0.rank0.csv: stands already, without a row in the table run: the writing of it was cut off; "
-                      "remove it\n", done.stderr)
+        self.refused("n0.rank0.csv: stands already, without a row in the table run: the writing of it was cut off; "
+                     "remove it\n", folder)
 
     def test_another_version_and_another_kind_of_file_are_refused(self):
         folder = self.write_run("night", 1)
@@ -217,16 +214,12 @@ class Dataset(unittest.TestCase):
         for file in (self.output / "run").glob("**/*.csv"):
             names, row = file.read_text().splitlines()
             file.write_text("%s\n7,%s\n" % (names, row.split(",", 1)[1]))
-        done = self.csv(folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^prof-analyze: .*/tables: a dataset of version 7 \(.*/n0.rank0.csv\), and this "
-                                      r"prof-analyze writes version \d+; expected another folder\n$")
+        self.refused(r"^prof-analyze: .*/tables: a dataset of version 7 \(.*/n0.rank0.csv\), and this prof-analyze writes "
+                     r"version \d+; expected another folder\n$", folder)
         self.assertEqual(set(self.files()), set(before))
         file.rename(file.with_suffix(".parquet"))
-        done = self.csv(folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"n0.rank0.parquet is there, and a dataset has files of one kind; expected another "
-                                      r"folder for CSV\n$")
+        self.refused(r"n0.rank0.parquet is there, and a dataset has files of one kind; expected another folder for CSV\n$",
+                     folder)
 
     def test_nodes_write_their_own_parts_of_a_run(self):
         folder = self.write_run("night", 4)
@@ -286,14 +279,13 @@ class Dataset(unittest.TestCase):
     def test_pyarrow_duckdb_and_prof_analyze_write_the_same(self):
         folder = self.write_run("night", 4)
         (folder / "broken.prof.json").write_text("{")
-        tables = json.loads((PACKAGE / "dataset_schema.json").read_text())["tables"]
         seen = []
         for engine in ("pyarrow", "duckdb"):
             self.output = self.folder / engine
             self.parquet("--engine", engine, folder)
-            self.assertEqual({path.name for path in self.output.iterdir()}, set(tables))
-            seen.append({table: self.ask("SELECT * FROM %s ORDER BY ALL" % table) for table in tables})
-            for table, columns in tables.items():
+            self.assertEqual({path.name for path in self.output.iterdir()}, set(TABLES))
+            seen.append({table: self.ask("SELECT * FROM %s ORDER BY ALL" % table) for table in TABLES})
+            for table, columns in TABLES.items():
                 described = {row["column_name"]: row["column_type"] for row in self.ask("DESCRIBE SELECT * FROM " + table)}
                 self.assertEqual({**{name: TYPES[kind] for name, kind in columns.items()}, "run": "VARCHAR", "host": "VARCHAR"},
                                  described)
@@ -302,7 +294,7 @@ class Dataset(unittest.TestCase):
         done = run(PROGRAM, "dataset", folder, "-o", self.output,
                    env={"PATH": "%s:%s" % (PYTHON.parent, os.environ["PATH"])})
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual({table: self.ask("SELECT * FROM %s ORDER BY ALL" % table) for table in tables}, seen[0])
+        self.assertEqual({table: self.ask("SELECT * FROM %s ORDER BY ALL" % table) for table in TABLES}, seen[0])
 
     @needs_parquet
     def test_a_failure_of_parquet_leaves_what_stands(self):
