@@ -350,7 +350,7 @@ TEST(Fits, RefuseATableInAnotherUnit) {
 TEST(FitCollective, RefusesNanoseconds) {
   std::string text = "op,num_gpus,bytes,type,time_us\n";
   for (int i = 10; i < 30; ++i)
-    text += fmt::format("all_reduce,8,{},f16,{}\n", 1 << i, 16e3 + (1 << i) / 300);
+    text += fmt::format("all_reduce,8,{},f16,{}\n", 1 << i, 16e3 + (1 << i) / 300.0);
   EXPECT_THAT(complaint("collective", request(text)),
               testing::HasSubstr("us where about 10 us were expected"));
 }
