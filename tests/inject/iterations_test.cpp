@@ -173,19 +173,40 @@ TEST(Iterations, AreNotFoundWhereThereAreNone) {
   EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
 }
 
+// Calls of the kernels from k`first` up to k`last`, in a recording's words; each second one is
+// followed by `after_even`.
+std::string launches(int first, int last, const std::string& after_even = "") {
+  std::string text;
+  for (int kernel = first; kernel <= last; ++kernel)
+    text += "k" + std::to_string(kernel) + (kernel % 2 == 0 ? after_even : "") + " ";
+  return text;
+}
+
+// The `calls` before it come again, `times` in all.
+std::string again(int calls, int times) {
+  return "<" + std::to_string(calls) + ":" + std::to_string(calls * times) + "\n";
+}
+
+// Makes the calls of a recording, whose kernels are k0_, k1_ and so on, and `more_kernels`.
+ProfiledRun made_calls(int kernels, const std::string& calls, const Texts& settings = {},
+                       const Texts& arguments = {}, const std::string& more_kernels = "") {
+  std::string recording;
+  for (int kernel = 0; kernel < kernels; ++kernel)
+    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
+  recording += more_kernels + "calls\n" + calls;
+  return ProfiledRun("host_recording", {.arguments = joined({"recording.txt"}, arguments),
+                                        .environment = joined({"INLINE_PROF_OVERHEAD=0"}, settings),
+                                        .files = {{"recording.txt", recording}}});
+}
+
 // Thirty iterations of ten kernels, each followed by a wait; then the same kernels in another
 // order, before the warm-up is over.
 TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
-  std::string recording;
-  for (char kernel = 'a'; kernel <= 'j'; ++kernel)
-    recording.append("kernel ").append(1, kernel).append("\n");
-  recording.append("calls\nk0 k1 k2 k3 k4 k5 k6 k7 k8 k9 s <11:319\n");
+  std::string calls = launches(0, 9) + "s " + again(11, 29);
   for (int kernel = 9; kernel >= 0; --kernel)
-    recording.append("k" + std::to_string(kernel) + " <1:4 ");
-  const ProfiledRun run("host_recording",
-                        {.arguments = {"recording.txt"},
-                         .environment = {"INLINE_PROF_ITERATION=auto", "INLINE_PROF_WARMUP=1000"},
-                         .files = {{"recording.txt", recording}}});
+    calls.append("k" + std::to_string(kernel) + " <1:4 ");
+  const ProfiledRun run =
+      made_calls(10, calls, {"INLINE_PROF_ITERATION=auto", "INLINE_PROF_WARMUP=1000"});
   const json& profile = run.profile;
   EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
   EXPECT_FALSE(profile["profiler"].contains("iteration_launches"));
@@ -196,17 +217,8 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
 
 // Megatron's step waits 40 times and more.
 TEST(Iterations, MayWaitForTheDeviceOften) {
-  std::string recording;
-  std::string iteration;
-  for (int kernel = 0; kernel < 112; ++kernel) {
-    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
-    iteration.append("k").append(std::to_string(kernel)).append(kernel % 2 == 0 ? " s " : " ");
-  }
-  const ProfiledRun run("host_recording",
-                        {.arguments = {"recording.txt"},
-                         .environment = {"INLINE_PROF_REPEAT=3", "INLINE_PROF_OVERHEAD=0"},
-                         .files = {{"recording.txt", recording + "calls\n" + iteration + "<168:" +
-                                                         std::to_string(168 * 500) + "\n"}}});
+  const ProfiledRun run =
+      made_calls(112, launches(0, 111, " s") + again(168, 500), {"INLINE_PROF_REPEAT=3"});
   EXPECT_EQ(run.profile["events"].size(), 112U);
   EXPECT_EQ(run.profile["phases"].size(), 1U) << run.output;
   EXPECT_EQ(run.profile["complete"], true) << run.output;
@@ -214,23 +226,15 @@ TEST(Iterations, MayWaitForTheDeviceOften) {
 
 // One to four micro-steps come before each update.
 TEST(Iterations, EndWithTheOptimizersStepBehindAnyNumberOfMicroSteps) {
-  std::string recording;
-  std::string micro_step = "h ";
-  for (int kernel = 0; kernel < 60; ++kernel) {
-    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
-    micro_step.append("k").append(std::to_string(kernel)).append(" ");
-  }
-  recording += "kernel multi_tensor_apply\ncalls\n";
+  std::string calls;
   std::uint32_t random = 1;
   for (int step = 0; step < 400; ++step) {
     random = random * 1664525U + 1013904223U;
     for (std::uint32_t k = 0; k <= random >> 30U; ++k)
-      recording += micro_step;
-    recording += "k60 k60 k60 ";
+      calls += "h " + launches(0, 59);
+    calls += "k60 k60 k60 ";
   }
-  const ProfiledRun run("host_recording", {.arguments = {"recording.txt"},
-                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
-                                           .files = {{"recording.txt", recording}}});
+  const ProfiledRun run = made_calls(60, calls, {}, {}, "kernel multi_tensor_apply\n");
   EXPECT_EQ(run.profile["profiler"]["iteration_source"], "auto") << run.output;
   EXPECT_EQ(run.profile["phases"].size(), 1U) << run.output;
   EXPECT_GT(run.profile["phases"][0]["iterations"], 300);
@@ -238,17 +242,11 @@ TEST(Iterations, EndWithTheOptimizersStepBehindAnyNumberOfMicroSteps) {
 
 // Two launches behind every eighth time may be the update that eight micro-steps are for.
 TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
-  std::string recording;
-  std::string micro_steps;
-  for (int kernel = 0; kernel < 102; ++kernel)
-    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
-  for (int kernel = 0; kernel < 800; ++kernel)
-    micro_steps.append(kernel % 100 == 0 ? "h k" : "k").append(std::to_string(kernel % 100)) += ' ';
-  recording += "calls\n" + micro_steps + "k100 k101 s <811:" + std::to_string(811 * 100) + "\n";
-  const ProfiledRun run("host_recording",
-                        {.arguments = {"recording.txt"},
-                         .environment = {"INLINE_PROF_REPEAT=2", "INLINE_PROF_OVERHEAD=0"},
-                         .files = {{"recording.txt", recording}}});
+  std::string calls;
+  for (int micro_step = 0; micro_step < 8; ++micro_step)
+    calls += "h " + launches(0, 99);
+  const ProfiledRun run =
+      made_calls(102, calls + "k100 k101 s " + again(811, 100), {"INLINE_PROF_REPEAT=2"});
   EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 100) << run.output;
   EXPECT_LT(run.profile["profiler"]["iteration_confidence"], 0.5);
   EXPECT_EQ(run.profile["complete"], false);
@@ -258,20 +256,9 @@ TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
 // A loop of the set-up that repeats like iterations, then iterations without a wait.  That these
 // are others is looked at once a second, so the run lasts three.
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
-  std::string recording;
-  std::string step;
-  for (int kernel = 0; kernel < 409; ++kernel) {
-    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
-    if (kernel >= 21) step.append("k").append(std::to_string(kernel)).append(" ");
-  }
-  recording += "calls\n";
-  for (int kernel = 0; kernel < 21; ++kernel)
-    recording.append("k").append(std::to_string(kernel)).append(" ");
-  recording += "s <22:" + std::to_string(22 * 250) + "\n" + step +
-               "<388:" + std::to_string(388 * 4000) + "\n";
-  const ProfiledRun run("host_recording", {.arguments = {"recording.txt", "2000"},
-                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
-                                           .files = {{"recording.txt", recording}}});
+  const ProfiledRun run = made_calls(
+      409, launches(0, 20) + "s " + again(22, 250) + launches(21, 408) + again(388, 4000), {},
+      {"2000"});
   const json& phases = run.profile["phases"];
   ASSERT_EQ(phases.size(), 2U) << run.output;
   EXPECT_EQ(phases[0]["kernel_launches"], 21);
@@ -282,20 +269,8 @@ TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
 // A loop of 20 kernels whose first and last come in each iteration of the program behind it, too.
 // It ends soon after its warm-up.
 TEST(Iterations, ThatEndSoonAreSearchedForAnew) {
-  std::string recording;
-  for (int kernel = 0; kernel < 300; ++kernel)
-    recording.append("kernel k").append(std::to_string(kernel)).append("_\n");
-  recording += "calls\n";
-  for (int kernel = 0; kernel < 20; ++kernel)
-    recording.append("k").append(std::to_string(kernel)).append(" ");
-  recording += "s <21:" + std::to_string(21 * 35) + "\n";
-  std::string step = "k0 ";
-  for (int kernel = 20; kernel < 300; ++kernel)
-    step.append("k").append(std::to_string(kernel)).append(" ");
-  recording += step + "k19 s <283:" + std::to_string(283 * 600) + "\n";
-  const ProfiledRun run("host_recording", {.arguments = {"recording.txt"},
-                                           .environment = {"INLINE_PROF_OVERHEAD=0"},
-                                           .files = {{"recording.txt", recording}}});
+  const ProfiledRun run = made_calls(300, launches(0, 19) + "s " + again(21, 35) + "k0 " +
+                                              launches(20, 299) + "k19 s " + again(283, 600));
   EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 282) << run.output;
   ASSERT_EQ(run.profile["phases"].size(), 2U) << run.output;
   EXPECT_EQ(run.profile["phases"][1]["kernel_launches"], 282);
