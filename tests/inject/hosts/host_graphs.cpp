@@ -7,7 +7,6 @@
 #include "host.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -13,7 +13,6 @@
 #include <barrier>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <latch>
 #include <set>
 #include <string>

@@ -4,7 +4,6 @@
 //   --looked-up   the driver's functions come from cuGetProcAddress, as the runtime's do
 #include "host.hpp"
 
-#include <cstdio>
 #include <cstring>
 
 namespace {

@@ -14,7 +14,6 @@
 #include <nccl.h>
 
 #include <array>
-#include <cstdio>
 #include <thread>
 #include <unistd.h>
 #include <vector>

@@ -7,7 +7,6 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -16,11 +16,9 @@
 
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>

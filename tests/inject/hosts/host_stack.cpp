@@ -10,9 +10,7 @@
 
 #include <alloca.h>
 #include <array>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <pthread.h>

@@ -9,14 +9,12 @@
 
 #include <alloca.h>
 #include <array>
-#include <cerrno>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <exception>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string>

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <dlfcn.h>
-#include <string>
 
 namespace inline_prof::test {
 namespace {

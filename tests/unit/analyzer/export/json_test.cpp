@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <string>
 
 namespace inline_prof::exports {
 namespace {

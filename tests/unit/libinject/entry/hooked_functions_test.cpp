@@ -10,7 +10,6 @@
 
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <string>
 

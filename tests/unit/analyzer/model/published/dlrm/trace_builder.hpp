@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace inline_prof::test {
 

@@ -8,10 +8,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace inline_prof::model::seer {
 
