@@ -105,6 +105,7 @@ TEST(MedianSpread, IsTheMedianOfAllDistances) {
     for (double& value : values)
       value = skewed(random);
     std::vector<double> distances;
+    distances.reserve(count);
     for (const double value : values)
       distances.push_back(std::abs(value - median(values)));
     EXPECT_DOUBLE_EQ(median_spread(values).value().mad, median(distances));
