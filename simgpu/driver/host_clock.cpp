@@ -1,5 +1,7 @@
 #include "driver/host_clock.hpp"
 
+#include "driver/timeline.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>

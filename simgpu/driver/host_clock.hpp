@@ -3,7 +3,6 @@
 
 #include "common/settings.hpp"
 #include "driver/model.hpp"
-#include "driver/timeline.hpp"
 
 #include <chrono>
 #include <memory>
