@@ -62,13 +62,35 @@ int operands_of(std::string_view name) {
   return numbers.empty() ? 0 : static_cast<int>(numbers.front());
 }
 
-// An optimizer reads its lists, and writes all but the gradients; 0 for other lists.
+// Returns the tensors that an element is read from or written to.  An optimizer reads its lists,
+// and writes all but the gradients: "TensorListMetadata<4>, FusedAdamMathFunctor<float, 4, ...>".
+// Others name how many lists there are, how many they read, and the place of the one that they
+// write: "BinaryOpListAlphaFunctor<float, 3, 2, 2>"; norms write none.  0: not known.
 int operands_of_lists(std::string_view arguments) {
-  constexpr std::string_view lists = "TensorListMetadata<";
-  const std::size_t at = arguments.find(lists);
-  if (at == std::string_view::npos || arguments.find("Adam") == std::string_view::npos) return 0;
-  const auto numbers = numbers_at(arguments.substr(at + lists.size()));
-  return numbers.empty() ? 0 : static_cast<int>(2 * numbers.front() - 1);
+  const std::size_t at = arguments.find("Functor<");
+  if (at == std::string_view::npos) return 0;
+  std::string_view functor = arguments.substr(arguments.rfind(' ', at) + 1);
+  functor = functor.substr(0, functor.find('>'));
+  const auto numbers_behind = [&](std::size_t comma) {
+    std::string_view text = functor.substr(std::min(functor.size(), comma + 1));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+    return comma == std::string_view::npos ? std::vector<std::int64_t>{} : numbers_at(text);
+  };
+  constexpr std::string_view metadata = "TensorListMetadata<";
+  if (functor.find("Adam") != std::string_view::npos ||
+      functor.find("Fused") != std::string_view::npos) {
+    const std::size_t lists_at = arguments.find(metadata);
+    const auto lists = lists_at == std::string_view::npos
+                           ? std::vector<std::int64_t>{}
+                           : numbers_at(arguments.substr(lists_at + metadata.size()));
+    return lists.empty() ? 0 : static_cast<int>(2 * lists.front() - 1);
+  }
+  const std::size_t last = functor.rfind(',');
+  if (last == std::string_view::npos || last == 0) return 0;
+  const auto read_and_written = numbers_behind(functor.rfind(',', last - 1));
+  const bool is_norm = functor.find("NormFunctor") != std::string_view::npos;
+  return read_and_written.size() < 2 ? 0
+                                     : static_cast<int>(read_and_written[0]) + (is_norm ? 0 : 1);
 }
 
 // A file may say any number: what is larger than a GPU has counts as this, so that products of them
@@ -146,8 +168,8 @@ std::optional<std::pair<read::Op, read::Op>> movements_by_name(const KnownByName
         {{"read_bytes", bytes * (operands - 1)}, {"write_bytes", bytes}, {"elements", elements}}};
   };
   // A copy, or two tensors that become one, where the name does not say how many.
-  const int least = known.operands > 1 ? known.operands : 2;
-  const int most = known.operands > 1 ? known.operands : 3;
+  const int least = known.operands > 0 ? known.operands : 2;
+  const int most = known.operands > 0 ? known.operands : 3;
   return std::pair(movement(known.least_elements, least), movement(known.most_elements, most));
 }
 

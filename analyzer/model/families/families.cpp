@@ -187,6 +187,12 @@ std::optional<FamilyWork> family_work(std::string_view kernel_name, const read::
     case FamilyForm::kNone:
       return std::nullopt;
     case FamilyForm::kMovement:
+      if (kind == OpKind::kConv && family->name == "convolution_depthwise") {
+        // A thread walks over the window of its result.
+        constexpr double flops_of_an_element = 16;
+        work.elements = all.flops.value / flops_of_an_element;
+        return work;
+      }
       if (kind != OpKind::kMemory && kind != OpKind::kNorm && kind != OpKind::kSoftmax)
         return std::nullopt;
       work.elements =
@@ -342,7 +348,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
   // set up. Elements a clock: 1.3 of each multiprocessor where each is addressed by itself, half a
   // one where neighbours lie far apart, over 2.5 in vectors.  Tiles of unaligned products load 8
   // bytes a clock on A100 and H100.
-  static constexpr std::array<Usual, 46> rows{{
+  static constexpr std::array<Usual, 47> rows{{
       {"vectorized", 1.6, 0.95, 3.0, 0.12},
       {"unrolled", 2.4, 0.85, 1.35, 0.2},
       {"tokens", 2.4, 0.7, 2.5, 0.25},
@@ -380,6 +386,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       // DeepBench's on V100 (f16 0.23 to 0.31, f32 0.51 to 0.73), less for newer, faster GPUs.
       {"convolution", 3.0, 0.2, 1, 0.6},
       {"convolution_simt", 3.0, 0.6, 1, 0.6},
+      {"convolution_depthwise", 3.0, 0.5, 1.5, 0.6},
       {"product_align1", 2.0, 1.0, 4, 0.3},
       {"product_align2", 2.0, 1.0, 4, 0.3},
       {"product_align4", 2.0, 0.7, 1, 0.3},

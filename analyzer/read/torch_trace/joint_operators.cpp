@@ -159,11 +159,41 @@ std::optional<Op> sparse_operation(const OperatorCall& call, std::string_view ke
   return std::nullopt;
 }
 
+// tokens, weights of both products [experts, columns, depth], the choices' weights and numbers
+// [tokens, chosen]: vLLM's and SGLang's, whose Triton kernel is launched for one product, then for
+// the other.
+std::optional<Op> Experts::triton_product(std::int32_t operator_index, const OperatorCall& call) {
+  const auto [tokens, hidden] = sides_of(call, 0);
+  const auto [same_tokens, chosen] = sides_of(call, 4);
+  const bool is_second = (products_of_[operator_index]++ % 2) == 1;
+  const std::size_t at = is_second ? 2 : 1;
+  if (tokens < 1 || hidden < 1 || same_tokens != tokens || !call.arguments[at].is_tensor() ||
+      call.arguments[at].sizes.size() != 1 || call.arguments[at].sizes[0].size() != 3)
+    return std::nullopt;
+  const auto& sizes = call.arguments[at].sizes[0];
+  const std::string_view type = number_type_of(call.arguments[0]),
+                         weights_type = number_type_of(call.arguments[at]);
+  if (type.empty() || weights_type.empty() || *std::ranges::min_element(sizes) < 1 ||
+      *std::ranges::max_element(sizes) > kMostSide)
+    return std::nullopt;
+  return Op{std::string(op_kind_name(OpKind::kGroupedGemm)),
+            "",
+            {{"groups", sizes[0]},
+             {"m_total", tokens * chosen},
+             {"n", sizes[1]},
+             {"k", sizes[2]},
+             {"a_type", std::string(weights_type)},
+             {"b_type", std::string(weights_type)},
+             {"c_type", std::string(type)}}};
+}
+
 // Names begin with the types of the result, the weights and the tokens, and the tile:
 // "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_..." (TensorRT-LLM, batched products of experts,
 // whose grid has the weights' tiles and the most tiles that tokens can need).
 std::optional<Op> Experts::operation(std::int32_t operator_index, const OperatorCall& call,
                                      std::string_view kernel, const LaunchShape& launch) {
+  if (has(call.name, "fused_experts") && kernel.starts_with("fused_moe_kernel"))
+    return triton_product(operator_index, call);
   const auto [tokens, hidden] = sides_of(call, 0);
   const auto [same_tokens, experts] = sides_of(call, 1);
   if (!has(call.name, "moe_forward") || tokens < 1 || tokens != same_tokens) return std::nullopt;

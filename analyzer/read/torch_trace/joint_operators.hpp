@@ -36,8 +36,8 @@ struct LookUps {
 // FBGEMM's other kernels around look-ups.
 [[nodiscard]] std::optional<Op> sparse_operation(const OperatorCall& call, std::string_view kernel);
 
-// The kernels of TensorRT-LLM's experts, in the order of their start: the second product's depth is
-// known by the first one.
+// The kernels of experts, in the order of their start: TensorRT-LLM's second product has a depth
+// that is known by the first one, and Triton's kernel tells not which of both it is.
 class Experts {
  public:
   // `operator_index` tells the calls apart.  Empty for another operator, or a kernel whose sizes
@@ -46,11 +46,14 @@ class Experts {
                               std::string_view kernel, const LaunchShape& launch);
 
  private:
+  std::optional<Op> triton_product(std::int32_t operator_index, const OperatorCall& call);
+
   struct First {
     std::int64_t columns = 0;  // of the first product
     std::int64_t rows = 0;     // tokens times their experts
   };
   std::map<std::int32_t, First> first_of_;
+  std::map<std::int32_t, std::int64_t> products_of_;  // Triton's, so far
 };
 
 }  // namespace inline_prof::read::torch_trace

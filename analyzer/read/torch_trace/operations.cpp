@@ -1,5 +1,6 @@
 #include "read/torch_trace/operations.hpp"
 
+#include "read/kernel_tile.hpp"
 #include "read/torch_trace/args.hpp"
 #include "torch_operator_classes.hpp"
 
@@ -11,7 +12,9 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <functional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -161,8 +164,8 @@ Op memory(std::string_view what, std::int64_t read_bytes, std::int64_t write_byt
 // An operator's call beside the kernel that it launched.
 class Call {
  public:
-  Call(const OperatorCall& call, std::string_view kernel, std::int64_t grid_depth)
-      : call_(call), kernel_(kernel), grid_depth_(grid_depth) {
+  Call(const OperatorCall& call, std::string_view kernel, const LaunchShape& launch)
+      : call_(call), kernel_(kernel), launch_(launch) {
     for (const Argument& argument : call.arguments)
       if (argument.is_tensor()) tensors_.push_back(&argument);
   }
@@ -182,7 +185,9 @@ class Call {
     return std::string_view(call_.name).starts_with(space);
   }
   [[nodiscard]] std::size_t arguments() const { return call_.arguments.size(); }
-  [[nodiscard]] std::int64_t grid_depth() const { return grid_depth_; }
+  [[nodiscard]] std::string_view kernel() const { return kernel_; }
+  [[nodiscard]] const LaunchShape& launch() const { return launch_; }
+  [[nodiscard]] std::int64_t grid_depth() const { return launch_.grid[2]; }
   [[nodiscard]] const std::vector<const Argument*>& tensors() const { return tensors_; }
   [[nodiscard]] std::int64_t bytes_of(const Argument& argument) const {
     const std::int64_t size =
@@ -203,7 +208,7 @@ class Call {
  private:
   const OperatorCall& call_;
   std::string_view kernel_;
-  std::int64_t grid_depth_;
+  const LaunchShape& launch_;
   std::vector<const Argument*> tensors_;
 };
 
@@ -290,8 +295,37 @@ bool is_transposed_in(const Argument& from, const Argument& to) {
   return false;
 }
 
+// An operator over lists launches several kernels, each with a block for every chunk of a tensor.
+// A copy does not read what it writes; an optimizer writes all lists but the gradients, a norm
+// none.
+Op lists_as(const Call& call, std::string_view what) {
+  constexpr std::int64_t chunk = 65'536;
+  const Argument* const list = call.tensor(0);
+  if (list == nullptr || list->type != "TensorList" || !call.launches({"multi_tensor_apply"}))
+    return {};
+  std::int64_t all = 0;
+  for (const Argument* tensor : call.tensors())
+    all += call.bytes_of(*tensor);
+  const std::int64_t count = std::max<std::int64_t>(1, elements(*list)),
+                     blocks = call.launch().grid[0],
+                     own = blocks < 1 ? count : std::min(count, times(blocks, chunk)),
+                     first = call.bytes_of(*list) / count, sum = all / count;
+  const std::int64_t read = what == "copy" ? sum - first : sum,
+                     written = what == "optimizer"                            ? sum - first
+                               : call.launches({"NormFunctor", "MaxFunctor"}) ? 0
+                                                                              : first;
+  return memory(what, own * read, own * written, 0, own);
+}
+Op over_lists(const Call& call) {
+  return lists_as(call, "lists");
+}
+Op fused_optimizer(const Call& call) {
+  return lists_as(call, "optimizer");
+}
+
 // Writes the first tensor, or list of them.
 Op copy(const Call& call) {
+  if (call.launches({"multi_tensor_apply"})) return lists_as(call, "copy");
   const Argument* const to = call.tensor(0);
   const Argument* const from = call.tensor(1);
   if (to == nullptr || from == nullptr) return {};
@@ -323,6 +357,7 @@ Op fill(const Call& call) {
 Op reduction(const Call& call) {
   const Argument* const from = call.tensor(0);
   if (from == nullptr) return {};
+  if (from->type == "TensorList") return over_lists(call);
   return memory("reduction", bytes(*from), element_bytes(*from), elements(*from), elements(*from));
 }
 
@@ -407,10 +442,26 @@ Op norm_in_place(const Call& call) {
   return memory("norm", both, both, 4 * elements(*input), elements(*input));
 }
 
+// Kernels around a norm that compute a few numbers for each channel.
+bool is_of_channels(const Call& call, const Argument& image) {
+  if (call.launches({"update_stats", "FusedParams", "GammaBeta", "reduce_statistics"})) return true;
+  constexpr std::int64_t most_of_a_thread = 16;
+  const auto& [grid, block] = std::tie(call.launch().grid, call.launch().block);
+  return call.launches({"elementwise_kernel"}) && grid[0] > 0 &&
+         times(times(grid[0], block[0]), most_of_a_thread) < elements(image);
+}
+Op of_channels(const Argument& image) {
+  const Sizes& sizes = image.sizes.front();
+  const std::int64_t count = sizes.size() < 2 ? 1 : times(sizes[0], sizes[1]);
+  constexpr std::int64_t read_bytes = 16, written_bytes = 8;  // four numbers become two
+  return memory("norm", read_bytes * count, written_bytes * count, 0, count);
+}
+
 // Kernels that only gather the mean and the variance write next to nothing.
 Op batch_norm(const Call& call) {
   const Argument* const from = call.tensor(0);
   if (from == nullptr) return {};
+  if (is_of_channels(call, *from)) return of_channels(*from);
   const bool is_statistics = call.launches({"collect_statistics", "RowwiseMoments"});
   return memory("norm", bytes(*from), is_statistics ? 0 : bytes(*from), 8 * elements(*from),
                 elements(*from));
@@ -419,7 +470,8 @@ Op batch_norm_backward(const Call& call) {
   const Argument* const gradient = call.tensor(0);
   const Argument* const from = call.tensor(1);
   if (gradient == nullptr || from == nullptr) return {};
-  const bool is_sum = call.launches({"backward_reduce"});
+  if (is_of_channels(call, *from)) return of_channels(*from);
+  const bool is_sum = call.launches({"backward_reduce", "InternalGradients"});
   return memory("norm", bytes(*gradient) + bytes(*from), is_sum ? 0 : bytes(*from),
                 8 * elements(*from), elements(*from));
 }
@@ -479,27 +531,56 @@ Op embedding(const Call& call) {
 Op index(const Call& call) {
   const Argument* const table = call.tensor(0);
   const Argument* const indices = call.tensor(1);
-  if (table == nullptr || indices == nullptr || table->sizes.size() != 1) return {};
+  // PyTorch 2.11 records no sizes of indices; this kernel has a block for each of them.
+  const bool is_by_grid = indices == nullptr && call.launches({"vectorized_gather_kernel"});
+  if (table == nullptr || (indices == nullptr && !is_by_grid) || table->sizes.size() != 1)
+    return {};
   const Sizes& sizes = table->sizes.front();
-  const std::size_t named = std::min(indices->sizes.size(), sizes.size());
-  std::int64_t picked = 0;
-  for (const Sizes& each : indices->sizes)
-    picked = std::max(picked, elements_in(each));
+  const std::size_t named = std::min(is_by_grid ? 1 : indices->sizes.size(), sizes.size());
+  std::int64_t picked = is_by_grid ? call.launch().grid[0] : 0,
+               listed = is_by_grid ? picked : elements(*indices);
+  for (std::size_t i = 0; indices != nullptr && i < indices->sizes.size(); ++i)
+    picked = std::max(picked, elements_in(indices->sizes[i]));
   const std::int64_t row =
       elements_in({sizes.begin() + static_cast<std::ptrdiff_t>(named), sizes.end()});
   const std::int64_t read = times(picked, row);
   const std::int64_t moved = read * element_bytes(*table);
   constexpr std::int64_t index_bytes = 8;
-  return memory("gather", moved + elements(*indices) * index_bytes, moved, 0, read);
+  return memory("gather", moved + times(listed, index_bytes), moved, 0, read);
+}
+
+// Adds up the rows that the indices name, in as many bags as there are offsets.
+Op embedding_bag(const Call& call) {
+  const Argument* const indices = call.tensor(1);
+  const Argument* const offsets = call.tensor(2);
+  Op rows = gather_at(call, 0, 1);
+  if (offsets == nullptr || rows.kind.empty()) return rows;
+  const std::int64_t read = rows.get<std::int64_t>("read_bytes").value_or(0),
+                     written = rows.get<std::int64_t>("write_bytes").value_or(0),
+                     of_each = written / std::max<std::int64_t>(1, elements(*indices));
+  return memory("gather", read, times(elements(*offsets), of_each), 0,
+                rows.get<std::int64_t>("elements").value_or(0));
+}
+
+// Kernels that put indices in order, and find where each begins.
+Op in_order(const Call& call, std::int64_t count) {
+  constexpr std::int64_t key = 8, place = 8;  // bytes
+  if (call.launches({"Onesweep"}))
+    return memory("sort", count * (key + place), count * (key + place), 0, count);
+  if (call.launches({"RadixSort", "unique_by_key", "partial_segment", "partials_per_segment",
+                     "DeviceScan", "DeviceCompact", "krn_partial"}))
+    return memory("sort", count * key, 0, 0, count);
+  return {};
 }
 
 // Rows of the gradient are added to those that were looked up.
 Op embedding_backward(const Call& call) {
   const Argument* const gradient = call.tensor(0);
   const Argument* const indices = call.tensor(1);
-  if (gradient == nullptr || indices == nullptr ||
-      !call.launches({"embedding_backward", "compute_grad_weight", "sum_and_scatter"}))
-    return {};
+  if (gradient == nullptr || indices == nullptr) return {};
+  if (!call.launches(
+          {"embedding_backward", "compute_grad_weight", "sum_and_scatter", "EmbeddingBag_acc"}))
+    return in_order(call, elements(*indices));
   return memory("scatter", bytes(*gradient) + bytes(*indices), bytes(*gradient),
                 elements(*gradient), elements(*gradient));
 }
@@ -513,6 +594,15 @@ Op upsampling(const Call& call) {
   std::copy(sides.rbegin(), sides.rend(), sizes.rbegin());
   const std::int64_t out = elements_in(sizes);
   return memory("elementwise", bytes(*from), out * element_bytes(*from), out, out);
+}
+
+// The gradient, the sides of the result, and the sizes of what is written.
+Op upsampling_backward(const Call& call) {
+  const Argument* const gradient = call.tensor(0);
+  const std::vector<std::int64_t> sizes = numbers_in(call.value(2));
+  if (gradient == nullptr || sizes.empty()) return {};
+  return memory("elementwise", bytes(*gradient), elements_in(sizes) * element_bytes(*gradient),
+                elements(*gradient), elements(*gradient));
 }
 
 Op gather(const Call& call) {
@@ -566,6 +656,75 @@ Op product(const Call& call) {
 }
 Op product_with_bias(const Call& call) {
   return product_of(call, 1, 2);
+}
+
+// Products of as many groups as the second operand has matrices, or as there are offsets: there the
+// groups share the sum's terms.
+Op grouped_product(const Call& call) {
+  const Argument* const a = call.tensor(0);
+  const Argument* const b = call.tensor(1);
+  const Argument* const ends = call.tensor(2);
+  const TypeWord* const type = a == nullptr ? nullptr : type_of(a->type);
+  if (type == nullptr || type->name.empty() || b == nullptr || ends == nullptr ||
+      a->sizes.front().size() != 2 || b->sizes.front().size() < 2)
+    return {};
+  const Sizes &left = a->sizes.front(), &right = b->sizes.front();
+  const std::int64_t groups = std::max<std::int64_t>(1, elements(*ends));
+  if (call.launches({"prepare_grouped"})) return memory("elementwise", groups * 8, groups * 64);
+  const bool shares_terms = right.size() == 2;
+  Op op;
+  op.kind = op_kind_name(OpKind::kGroupedGemm);
+  op.attributes = {{"groups", groups},
+                   {"m_total", shares_terms ? times(left[0], groups) : left[0]},
+                   {"n", right.back()},
+                   {"k", shares_terms ? std::max<std::int64_t>(1, left[1] / groups) : left[1]},
+                   {"a_type", std::string(type->name)},
+                   {"b_type", std::string(type->name)},
+                   {"c_type", std::string(type->name)}};
+  return op;
+}
+
+// cuDNN's recurrent layers: the products of a step, those of all steps at once, and what stands
+// between.  The tiles of a product tell which it is.
+Op recurrent(const Call& call) {
+  const bool is_backward = call.name().ends_with("backward");
+  const Argument* const input = call.tensor(0);
+  const Argument* const hidden = call.tensor(4);
+  const auto mode = numbers_in(call.value(is_backward ? 10 : 6));
+  const TypeWord* const type = input == nullptr ? nullptr : type_of(input->type);
+  if (type == nullptr || type->name.empty() || hidden == nullptr || mode.empty() ||
+      hidden->sizes.front().size() != 3 || input->sizes.front().size() < 2)
+    return {};
+  constexpr std::int64_t lstm = 2, gru = 3;
+  const std::int64_t gates = mode[0] == lstm  ? 4
+                             : mode[0] == gru ? 3
+                                              : 1,
+                     batch = hidden->sizes.front()[1], size = hidden->sizes.front()[2],
+                     all_gates = times(gates, size), own = times(batch, size),
+                     rows =
+                         elements(*input) / std::max<std::int64_t>(1, input->sizes.front().back());
+  const std::int64_t width = type_bytes(*type);
+  if (call.launches({"elementWise"})) {
+    return memory("elementwise", (2 * gates + 1) * own * width, (gates + 1) * own * width, 0,
+                  gates * own);
+  }
+  const auto tile = tile_in(call.kernel());
+  if (!is_product_kernel(call) || !tile) return {};
+  const double blocks = static_cast<double>(times(call.launch().grid[0], call.launch().grid[1])) *
+                        tile->first * tile->second;
+  std::vector<GemmSides> sides;
+  if (is_backward) {
+    sides = {{.m = batch, .n = size, .k = all_gates},
+             {.m = rows, .n = size, .k = all_gates},
+             {.m = all_gates, .n = size, .k = rows}};
+  } else {
+    sides = {{.m = batch, .n = all_gates, .k = size}, {.m = rows, .n = all_gates, .k = size}};
+  }
+  const auto distance = [&](const GemmSides& one) {
+    return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(1, times(one.m, one.n))) /
+                             std::max(1.0, blocks)));
+  };
+  return gemm_of(*std::ranges::min_element(sides, {}, distance), type->name, type->name);
 }
 
 // `before`: arguments that stand before query and key, as in a backward pass the gradient.
@@ -660,11 +819,9 @@ Attribute one_or_two(const std::vector<std::int64_t>& sides) {
   return sides;
 }
 
-Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
+Op convolution_of(const Call& call, const Argument* image, const Argument* filter,
                   std::size_t stride_at, std::size_t pad_at, std::size_t dilation_at,
-                  std::size_t groups_at, std::string_view direction) {
-  const Argument* const image = call.tensor(image_at);
-  const Argument* const filter = call.tensor(filter_at);
+                  std::string_view direction) {
   if (image == nullptr || filter == nullptr || image->sizes.size() != 1 ||
       filter->sizes.size() != 1)
     return {};
@@ -672,7 +829,13 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
   const TypeWord* const type = type_of(image->type);
   auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
        dilation = numbers_in(call.value(dilation_at));
-  const auto groups = numbers_in(call.value(groups_at));
+  if (x.size() == 3 && w.size() == 3) {  // of a line: an image of one row
+    for (Sizes* const sizes : {&x, &w})
+      sizes->insert(sizes->begin() + 2, 1);
+    if (stride.size() == 1) stride.insert(stride.begin(), 1);
+    if (pad.size() == 1) pad.insert(pad.begin(), 0);
+    if (dilation.size() == 1) dilation.insert(dilation.begin(), 1);
+  }
   if (x.size() == 5 && w.size() == 5 && stride.size() == 3 && pad.size() == 3 && stride[0] > 0 &&
       (dilation.size() != 3 || dilation[0] == 1)) {
     // A convolution of volumes: as of one image for each place in the depth, with the channels of
@@ -733,24 +896,54 @@ Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
                    {"stride", one_or_two(stride)},
                    {"pad", one_or_two(pad)}};
   if (dilation.size() == 2) op.attributes.emplace_back("dilation", one_or_two(dilation));
-  if (groups.size() == 1 && groups[0] > 1) op.attributes.emplace_back("groups", groups[0]);
+  if (w[1] > 0 && x[1] > w[1]) op.attributes.emplace_back("groups", x[1] / w[1]);
   op.attributes.emplace_back("type", std::string(type->name));
   op.attributes.emplace_back("direction", std::string(direction));
   return op;
 }
 // input, weight, padding, stride, dilation, groups.
 Op cudnn_convolution(const Call& call) {
-  return convolution_of(call, 0, 1, 3, 2, 4, 5, "forward");
+  return convolution_of(call, call.tensor(0), call.tensor(1), 3, 2, 4, "forward");
 }
 // input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
 Op convolution(const Call& call) {
-  return convolution_of(call, 0, 1, 3, 4, 5, 8, "forward");
+  return convolution_of(call, call.tensor(0), call.tensor(1), 3, 4, 5, "forward");
+}
+// input, weight, kernel_size, bias, stride, padding, dilation.
+Op depthwise_convolution(const Call& call) {
+  return convolution_of(call, call.tensor(0), call.tensor(1), 4, 5, 6, "forward");
+}
+// input, weight, padding, output_padding, stride, dilation, groups: the gradient of the image of
+// another convolution, whose result is the input.
+Op transposed_convolution(const Call& call) {
+  const Argument* const input = call.tensor(0);
+  const Argument* const filter = call.tensor(1);
+  const auto pad = numbers_in(call.value(2)), more = numbers_in(call.value(3)),
+             stride = numbers_in(call.value(4)), dilation = numbers_in(call.value(5)),
+             groups = numbers_in(call.value(6));
+  if (input == nullptr || filter == nullptr || groups.empty() || input->sizes.size() != 1 ||
+      input->sizes.front().size() != 4 || filter->sizes.front().size() != 4 ||
+      std::min({pad.size(), more.size(), stride.size(), dilation.size()}) < 2)
+    return {};
+  Argument image = *input;
+  Sizes& sizes = image.sizes.front();
+  const Sizes& w = filter->sizes.front();
+  sizes[1] = times(w[1], groups[0]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    sizes[2 + i] =
+        (sizes[2 + i] - 1) * stride[i] - 2 * pad[i] + dilation[i] * (w[2 + i] - 1) + more[i] + 1;
+  }
+  return convolution_of(call, &image, filter, 4, 2, 5, "backward_data");
 }
 // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
-// groups.
+// groups.  A transposed one has the gradient as its image.
 Op convolution_backward(const Call& call) {
-  const bool is_of_filter = call.launches({"wgrad", "Wgrad", "backward_filter"});
-  return convolution_of(call, 1, 2, 4, 5, 6, 9, is_of_filter ? "backward_filter" : "backward_data");
+  const bool is_of_filter = call.launches({"wgrad", "Wgrad", "backward_filter", "grad_weight"}),
+             is_transposed = is_true(call.value(7));
+  return convolution_of(call, call.tensor(is_transposed ? 0 : 1), call.tensor(2), 4, 5, 6,
+                        is_of_filter    ? "backward_filter"
+                        : is_transposed ? "forward"
+                                        : "backward_data");
 }
 
 // self, kernel_size, stride, padding; behind the gradient when it is the backward pass.  The
@@ -790,8 +983,8 @@ Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what)
   return op;
 }
 
-// Windows of the last two dimensions, by their sides, steps and rims.  Where a trace has no values
-// of arguments, a step of two.
+// Windows of the last two or three dimensions, by their sides, steps and rims.  Where a trace has
+// no values of arguments, a step of two.
 Op pooling(const Call& call) {
   if (Op op =
           call.name() == "max_pool2d_with_indices" ? max_pooling_of(call, 0, "max_pooling") : Op{};
@@ -803,11 +996,12 @@ Op pooling(const Call& call) {
   const bool is_adaptive = call.name().find("adaptive") != std::string_view::npos;
   const auto window = numbers_in(call.value(1)), steps = numbers_in(call.value(2)),
              rims = numbers_in(call.value(3));
-  for (std::size_t i = 0; i < 2; ++i) {
+  const std::size_t count = call.name().find("3d") != std::string_view::npos ? 3 : 2;
+  for (std::size_t i = 0; i < count && sizes.size() > count; ++i) {
     const auto of = [&](const std::vector<std::int64_t>& values, std::int64_t otherwise) {
       return values.empty() ? otherwise : values[std::min(i, values.size() - 1)];
     };
-    std::int64_t& side = sizes[sizes.size() - 2 + i];
+    std::int64_t& side = sizes[sizes.size() - count + i];
     const std::int64_t reach = of(window, is_adaptive ? 1 : 2);
     const std::int64_t step = std::max<std::int64_t>(1, of(steps, reach));
     const std::int64_t out = (side + 2 * of(rims, 0) - reach) / step + 1;
@@ -836,26 +1030,6 @@ Op pooling_backward(const Call& call) {
                 elements(*to));
 }
 
-// Parameters, gradients and the two moments of Adam: all but the gradients are written back.
-Op fused_optimizer(const Call& call) {
-  std::int64_t all = 0, first = 0;
-  for (const Argument* tensor : call.tensors()) {
-    const std::int64_t own = call.bytes_of(*tensor);
-    if (first == 0) first = own;
-    all += own;
-  }
-  return memory("optimizer", all, all - first);
-}
-
-Op over_lists(const Call& call) {
-  std::int64_t all = 0, first = 0;
-  for (const Argument* tensor : call.tensors()) {
-    if (first == 0) first = call.bytes_of(*tensor);
-    all += call.bytes_of(*tensor);
-  }
-  return memory("lists", all, first);
-}
-
 // Several passes over keys and values; the number of passes is the kernel's, so this is one.
 Op sort(const Call& call) {
   const Argument* const from = call.tensor(0);
@@ -865,6 +1039,9 @@ Op sort(const Call& call) {
 Op scatter(const Call& call) {
   const Argument* const self = call.tensor(0);
   if (self == nullptr) return {};
+  if (const Argument* const indices = call.tensor(1); indices != nullptr) {
+    if (Op order = in_order(call, elements(*indices)); !order.kind.empty()) return order;
+  }
   std::int64_t rest = 0;
   for (std::size_t i = 1; i < call.tensors().size(); ++i)
     rest += bytes(*call.tensors()[i]);
@@ -916,7 +1093,7 @@ Op function_by_kernel(const Call& call) {
 using Rule = Op (*)(const Call&);
 
 // By the classes of operators.json.
-constexpr std::array<std::pair<std::string_view, Rule>, 48> kRules{{
+constexpr std::array<std::pair<std::string_view, Rule>, 54> kRules{{
     {"elementwise", elementwise},
     {"comparison", comparison},
     {"dropout", dropout},
@@ -945,10 +1122,12 @@ constexpr std::array<std::pair<std::string_view, Rule>, 48> kRules{{
     {"scatter_add", scatter},
     {"scatter", scatter},
     {"sort", sort},
+    {"embedding_bag", embedding_bag},
     {"embedding_backward", embedding_backward},
     {"pooling", pooling},
     {"pooling_backward", pooling_backward},
     {"upsampling", upsampling},
+    {"upsampling_backward", upsampling_backward},
     {"fused_optimizer", fused_optimizer},
     {"attention", scaled_dot_product},
     {"attention_backward", scaled_dot_product_backward},
@@ -956,9 +1135,13 @@ constexpr std::array<std::pair<std::string_view, Rule>, 48> kRules{{
     {"attention_by_length_backward", flash_attention_backward},
     {"cudnn_convolution", cudnn_convolution},
     {"convolution", convolution},
+    {"transposed_convolution", transposed_convolution},
+    {"depthwise_convolution", depthwise_convolution},
     {"convolution_backward", convolution_backward},
     {"product", product},
     {"product_with_bias", product_with_bias},
+    {"grouped_product", grouped_product},
+    {"recurrent", recurrent},
     {"gated", second_to_first},
     {"second_to_first", second_to_first},
     {"rotary_embedding", rotary_embedding},
@@ -995,8 +1178,8 @@ Rule rule_of(std::string_view name) {
   if (name.starts_with("triton_tem_")) return nullptr;  // a product or attention, by a template
   if (name.starts_with("triton_")) return fused;
   if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) {
-    static constexpr std::array<std::string_view, 5> spaces{"aten", "fsdp", "_C", "_C_cache_ops",
-                                                            "flash_attn"};
+    static constexpr std::array<std::string_view, 6> spaces{
+        "aten", "fsdp", "_C", "_C_cache_ops", "flash_attn", "sgl_kernel"};
     if (std::find(spaces.begin(), spaces.end(), name.substr(0, colons)) == spaces.end())
       return nullptr;
     name.remove_prefix(colons + 2);
@@ -1149,7 +1332,7 @@ Op operation_of(const OperatorCall& call, std::string_view kernel_name, const La
   const Rule rule = rule_of(call.name);
   const bool is_of_pytorch = call.name.starts_with("aten::") || call.name.starts_with("triton_");
   if (rule != nullptr || !is_of_pytorch)
-    op = (rule != nullptr ? rule : function_by_kernel)(Call(call, kernel_name, launch.grid[2]));
+    op = (rule != nullptr ? rule : function_by_kernel)(Call(call, kernel_name, launch));
   if (op.kind.empty()) op = Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
   op.source = is_cast(call) ? "aten::_to_copy" : call.name;
   return op;

@@ -363,9 +363,9 @@ _reduction, _elementwise, _copy = _all_once("reduction"), _all_once("elementwise
 
 # By the classes of operators.json, which the reader of traces has, too.
 _RULES = {kind: rule for kinds, rule in (
-    ("elementwise comparison", _elementwise), ("copy", _copy), ("reduction", _reduction),
+    ("elementwise comparison", _elementwise), ("lists", _all_once("lists")), ("copy", _copy), ("reduction", _reduction),
     ("dropout", _all_once("dropout")), ("scan", _all_once("scan")), ("loss", _all_once("loss", flops=2)),
-    ("pooling upsampling", _all_once("pooling")), ("group_norm", _all_once("norm", flops=8)),
+    ("pooling upsampling upsampling_backward", _all_once("pooling")), ("group_norm", _all_once("norm", flops=8)),
     ("pooling_backward", _all_once("pooling", but=("self",))),  # which only look at its shape
     ("softmax softmax_backward", _all_once("softmax", flops=5)),
     ("copy_into", _all_once("copy", but=("self",))), ("copy_in", _copy_in), ("filled_copy", _filled_copy),
@@ -378,7 +378,7 @@ _RULES = {kind: rule for kinds, rule in (
     ("index_put", _index_put), ("scatter_add", _adds_where(("index",), ("source", "src"))),
     ("scatter", _writes_where(("index",), ("source", "src"))), ("sort", _sort), ("fused_optimizer", _fused_step),
     ("attention attention_backward", _attention),
-    ("convolution cudnn_convolution", _convolution), ("convolution_backward", _convolution_backward),
+    ("convolution cudnn_convolution transposed_convolution", _convolution), ("convolution_backward", _convolution_backward),
     ("product product_with_bias", _product),
 ) for kind in kinds.split()}
 

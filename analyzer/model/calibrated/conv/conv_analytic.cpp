@@ -483,6 +483,8 @@ std::string_view conv_algorithm_name(ConvAlgorithm algorithm) {
 
 std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, double s,
                                             double stride) {
+  if (contains(name, "c1_k1") || contains(name, "grouped_direct") || contains(name, "depthwise"))
+    return std::nullopt;  // multiplies no matrices
   const Tile tile = find_tile(name);
   ConvKernel kernel{.algorithm = ConvAlgorithm::kImplicitGemm,
                     .tile_m = tile.m,

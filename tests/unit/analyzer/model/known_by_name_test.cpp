@@ -63,6 +63,26 @@ TEST(KnownByName, MovesBetweenItsLeastAndItsMost) {
   EXPECT_FALSE(movements_by_name(*known_by_name("nvjet_tst_64x64", shape(100, 128))));
 }
 
+TEST(KnownByName, ListsSayHowManyTheyReadAndWrite) {
+  for (const auto& [functor, operands] : std::initializer_list<std::pair<const char*, int>>{
+           {"TensorListMetadata<4>, at::native::FusedAdamMathFunctor<float, 4, a>", 7},
+           {"TensorListMetadata<4>, AdamFunctor<float>, float", 7},
+           {"TensorListMetadata<3>, at::native::FusedSgdMathFunctor<float, 3>", 5},
+           {"TensorListMetadata<1>, at::native::(anonymous "
+            "namespace)::BinaryOpScalarFunctor<float, "
+            "1, 1, 0>, std::multiplies<float>, float",
+            2},
+           {"TensorListMetadata<3>, BinaryOpListAlphaFunctor<float, 3, 2, 2>", 3},
+           {"TensorListMetadata<1>, LpNormFunctor<float, (at::native::NormType)1, float, 1, 1, 0>",
+            1},
+           {"TensorListMetadata<1>, x::Functor<float>", 0}}) {
+    const auto known = known_by_name(
+        std::string("void multi_tensor_apply_kernel<") + functor + ">(x)", shape(10, 512));
+    EXPECT_EQ(known->operands, operands) << functor;
+    EXPECT_EQ(known->most_elements, operands == 0 ? 0 : 655360) << functor;
+  }
+}
+
 TEST(KnownByName, OtherLibrariesSayTheirOperation) {
   for (const auto& [name, expected] : std::initializer_list<std::pair<const char*, const char*>>{
            {"at::native::reduce_kernel<512,1,at::native::ReduceOp<float,x>>",

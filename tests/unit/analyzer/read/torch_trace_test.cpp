@@ -280,6 +280,18 @@ TEST(TorchTrace, ExpertsAreGroupedProductsByNamesAndGrids) {
   EXPECT_EQ(profile.events[2].op->get<std::int64_t>("read_bytes"), 3552 * 3072 * 2);
 }
 
+TEST(TorchTrace, ExpertsInTritonAreTwoGroupedProducts) {
+  const char* const args =
+      R"("Input Dims": [[16, 64], [8, 256, 64], [8, 64, 128], [16, 2], [16, 2]], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "float", "int"])";
+  const Profile profile = read_trace_text(trace_of(
+      {host("cpu_op", "vllm::inplace_fused_experts", 10, 20, args), launch(12, 1), launch(14, 2),
+       kernel("fused_moe_kernel", 20, 9, 1), kernel("fused_moe_kernel", 30, 9, 2)}));
+  EXPECT_EQ(op_text(*profile.events.at(0).op),
+            "grouped_gemm a_type=bf16 b_type=bf16 c_type=bf16 groups=8 k=64 m_total=32 n=256");
+  EXPECT_EQ(op_text(*profile.events.at(1).op),
+            "grouped_gemm a_type=bf16 b_type=bf16 c_type=bf16 groups=8 k=128 m_total=32 n=64");
+}
+
 TEST(TorchTrace, ProductsOfCompiledFunctionsHaveTheSizesOfTheWeightsThatFit) {
   const auto product = [](const std::string& tile_and_layout, const std::string& grid, int number) {
     return kernel("volta_sgemm_" + tile_and_layout, 300 + 10 * number, 5, number, grid);
@@ -509,6 +521,53 @@ const OperatorCase kOperators[] = {
     {"pooling_backward", "aten::avg_pool2d_backward", "ff", "[2, 8, 6, 6], [2, 8, 12, 12]",
      "avg_pool2d_backward_out_cuda_frame<float, float>",
      "memory class=pooling elements=2304 flops=576 read_bytes=2304 write_bytes=9216"},
+    {"one_of_the_kernels_of_a_list", "aten::_foreach_add_", "TTS",
+     "[[1000, 1000]], [[1000, 1000]], []",
+     "multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<float, 2, 2, 0>>",
+     "memory class=lists elements=262144 read_bytes=2097152 write_bytes=1048576"},
+    {"optimizer", "aten::_fused_adam_", "TTTT_T", "[[100]], [[100]], [[100]], [[100]], [], [[]]",
+     "multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float, "
+     "4>>",
+     "memory class=optimizer elements=100 read_bytes=1600 write_bytes=1200"},
+    {"transposed_convolution", "aten::cudnn_convolution_transpose", "ffLLLLS",
+     "[2, 8, 5, 5], [8, 4, 4, 4], [], [], [], [], []", "sm80_xmma_dgrad_implicit_gemm",
+     "conv c=4 dilation=1 direction=backward_data h=10 k=8 n=2 pad=1 r=4 s=4 stride=2 type=f32 "
+     "w=10",
+     R"("Concrete Inputs": ["", "", "[1, 1]", "[0, 0]", "[2, 2]", "[1, 1]", "1"])"},
+    {"gradient_of_a_transposed_convolution", "aten::convolution_backward", "fff_LLLSLS",
+     "[2, 4, 10, 10], [2, 8, 5, 5], [8, 4, 4, 4], [], [], [], [], [], [], []",
+     "sm80_xmma_fprop_implicit_gemm",
+     "conv c=4 dilation=1 direction=forward h=10 k=8 n=2 pad=1 r=4 s=4 stride=2 type=f32 w=10",
+     R"("Concrete Inputs": ["", "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "True", "[0, 0]", "1"])"},
+    {"convolution_of_lines", "aten::convolution_backward", "fff_LLLSLS",
+     "[2, 6, 9], [2, 4, 9], [6, 2, 3], [], [], [], [], [], [], []", "sm80_xmma_wgrad_implicit_gemm",
+     "conv c=4 dilation=1 direction=backward_filter groups=2 h=1 k=6 n=2 pad=0x1 r=1 s=3 stride=1 "
+     "type=f32 w=9",
+     R"("Concrete Inputs": ["", "", "", "", "[1]", "[1]", "[1]", "False", "[0]", "2"])"},
+    {"numbers_of_channels", "aten::native_group_norm_backward", "ff",
+     "[2, 8, 64, 64], [2, 8, 64, 64]",
+     "elementwise_kernel<128, 2, GroupNormBackwardKernelImplInternal>",
+     "memory class=norm elements=16 read_bytes=256 write_bytes=128"},
+    {"order_of_indices", "aten::embedding_dense_backward", "fl", "[5, 8], [5]",
+     "DeviceRadixSortOnesweepKernel", "memory class=sort elements=5 read_bytes=80 write_bytes=80"},
+    {"embedding_bags", "aten::_embedding_bag", "fll", "[100, 8], [20], [4]",
+     "EmbeddingBag_updateOutputKernel_sum_mean",
+     "memory class=gather elements=160 read_bytes=800 write_bytes=128"},
+    {"indices_without_sizes", "aten::index", "f_", "[100, 8], []",
+     "vectorized_gather_kernel<16, long>",
+     "memory class=gather elements=32 read_bytes=160 write_bytes=128"},
+    {"grouped_product", "aten::_grouped_mm", "bbi", "[64, 16], [4, 16, 32], [4]",
+     "_ZN7cutlass13device_kernel_GemmUniversal",
+     "grouped_gemm a_type=bf16 b_type=bf16 c_type=bf16 groups=4 k=16 m_total=64 n=32"},
+    {"step_of_a_recurrent_layer", "aten::_cudnn_rnn", "hTS_hhS",
+     "[100, 64, 512], [[1]], [], [], [1, 64, 128], [1, 64, 128], []",
+     "ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_stages_64x5_tn",
+     "gemm a_type=f16 b_type=f16 c_type=f16 k=128 m=64 n=512",
+     R"("Concrete Inputs": ["", "", "4", "", "", "", "2"])"},
+    {"image_that_was_larger", "aten::upsample_nearest2d_backward", "fLL", "[2, 3, 8, 8], [], []",
+     "upsample_nearest2d_backward_out_frame<float>",
+     "memory class=elementwise elements=384 flops=384 read_bytes=1536 write_bytes=384",
+     R"("Concrete Inputs": ["", "[8, 8]", "[2, 3, 4, 4]"])"},
     {"sizes_not_recorded", "aten::cat", "TS", "[], []", "CatArrayBatchedCopy<float>", "operator"}};
 
 class TorchOperators : public testing::TestWithParam<OperatorCase> {};
