@@ -461,9 +461,7 @@ bool IterationFinder::still_holds() {
   }
   constexpr Allowance whatever_it_costs = PTRDIFF_MAX / 2;
   Allowance left = whatever_it_costs;
-  auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
-  if (anchor_.is_alone && !(cycle && cycle->is_proven()))
-    cycle = study(log_, positions_, Readings::kFound, left);
+  const auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
   allowance_ -= whatever_it_costs - left;
   if (!cycle || !cycle->is_proven()) return false;
   found_->periods_seen = cycle->regular;

@@ -21,7 +21,6 @@ constexpr double kMostEvaluations = 1.0 / 4.0;  // likewise, by evaluations
 constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other one updates parameters
 constexpr double kMostlyInside = 0.5;           // of the launches are in the cycle
 constexpr double kMostForeign = 0.25;           // of an evaluation's launches: metrics, logs
-constexpr std::size_t kLongestUnknown = 4;      // cycles; of other kernels, between some of them
 constexpr std::size_t kFewestRegular = 3;       // interruptions, to be called regular
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
 constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
@@ -142,7 +141,6 @@ class Study {
       : log_(log),
         may_be_interrupted_(readings != Readings::kEqualOnly),
         are_between_waits_(readings == Readings::kBetweenWaits),
-        were_proven_(readings == Readings::kFound),
         launches_(log.launches()),
         positions_(positions),
         kernel_count_(log.kernel_count()),
@@ -392,7 +390,7 @@ class Study {
     // Several equal gaps are those of a longer iteration.
     const double most_evaluations = reading.updates ? kMostBetweenUpdates : kMostEvaluations;
     const bool is_at_random = !are_evaluations(interrupted, i, regular.size(), most_evaluations);
-    const bool may_be_at_random = were_proven_ && reading.updates;
+    const bool may_be_at_random = reading.updates && !reading.may_vary;
     if (is_at_random && !may_be_at_random &&
         (reading.may_vary || regular.size() < fewest_ ||
          (interrupted.size() > 2 && are_all_equal(gaps_of(interrupted))) ||
@@ -400,7 +398,6 @@ class Study {
              kMostEvaluations * static_cast<double>(segment_count() - i)))
       return std::nullopt;
     if (waits_only_in(interrupted, regular)) return std::nullopt;
-    if (has_unknown_blocks_ && are_in_a_row(interrupted)) return std::nullopt;
 
     const bool has_regular_notes = !reading.updates && are_notes_regular(regular, reading);
 
@@ -467,14 +464,6 @@ class Study {
     // More kernels vary now, so earlier answers may be wrong.
     if (reading.steady.size() != steady) kinds_.clear();
     return kinds_.insert_or_assign(key, kind).first->second;
-  }
-
-  // Returns true if some of them are no single pause, but something else for a while.
-  static bool are_in_a_row(const std::vector<std::size_t>& places) {
-    for (std::size_t i = 2; i < places.size(); ++i) {
-      if (places[i] == places[i - 2] + 2) return true;
-    }
-    return false;
   }
 
   // Returns true if much of what interrupts the cycle is of kernels that the cycle has not, though
@@ -762,11 +751,7 @@ class Study {
     const bool is_pause = reading.updates && !reading.may_vary && !this->updates(block);
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
-    if (!is_pause && !is_waited_for && !is_known) {
-      if (!were_proven_ || !reading.updates || block.size() > kLongestUnknown * steady.size())
-        return false;
-      has_unknown_blocks_ = true;
-    }
+    if (!is_pause && !is_waited_for && !is_known) return false;
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
@@ -949,8 +934,6 @@ class Study {
   const LaunchLog& log_;
   bool may_be_interrupted_;
   bool are_between_waits_;
-  bool were_proven_;
-  bool has_unknown_blocks_ = false;
   Launches launches_;
   std::span<const std::uint32_t> positions_;
   std::size_t kernel_count_;
@@ -988,7 +971,6 @@ std::optional<Cycle> study(const LaunchLog& log, std::span<const std::uint32_t> 
                            Readings readings, Allowance& allowance) {
   Study segments(log, positions, readings, allowance);
   std::optional<Cycle> cycle = segments.repeated();
-  if (readings == Readings::kFound) return cycle;
   const bool may_be_all = cycle && cycle->is_settled && cycle->first_segment == 0;
   if (readings < Readings::kAll || allowance < 0 || !segments.may_be_proven() || may_be_all ||
       (cycle && cycle->is_proven())) {

@@ -61,8 +61,6 @@ enum class Readings : std::uint8_t {
   kEqual,      // evaluations may be between them
   kAll,
   kBetweenWaits,  // the positions are those of the host's waits: launches may vary more
-  kFound,         // equal segments were proven before: if they update parameters, anything may be
-                  // between some of them
 };
 
 // Studies the segments between `positions` (ascending, of one anchor, at least 5).  Empty where
