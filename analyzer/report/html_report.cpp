@@ -238,8 +238,9 @@ Json totals_json(const std::vector<join::Total>& totals) {
   Json json = Json::array();
   for (std::size_t i = 0; i < std::min(most_totals, totals.size()); ++i) {
     const join::Total& total = totals[i];
-    json.push_back(Json::array({total.name, total.count, number(total.time_us), number(total.ratio),
-                                number(total.peak_part)}));
+    json.push_back(
+        Json::array({total.name, total.count, number(total.time_us), number(total.share_percent),
+                     number(total.ratio), number(total.peak_part)}));
   }
   return json;
 }

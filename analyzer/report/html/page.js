@@ -197,9 +197,9 @@ function showCauses(layers) {
 function showTotals() {
   for (const [title, totals] of data.totals) {
     const body = element('tbody', {});
-    for (const [name, count, time, ratio, peak] of totals) {
+    for (const [name, count, time, share, ratio, peak] of totals) {
       body.append(element('tr', {}, element('td', {class: 'sum'}, name), numberCell(String(count)), numberCell(microseconds(time)),
-                          numberCell(data.iteration_us ? (100 * time / data.iteration_us).toFixed(1) : ''),
+                          numberCell(share === null ? '' : share.toFixed(1)),
                           numberCell(ratio === null ? '' : ratio.toFixed(2)),
                           numberCell(peak === null ? '' : (100 * peak).toFixed(0))));
     }

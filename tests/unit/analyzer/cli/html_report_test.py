@@ -208,6 +208,13 @@ class Report(InAFolder):
         self.assertIn("Operators", self.text("#total-tables"))
         self.assertEqual(self.page.complaints(), [])
 
+    def test_sums_and_layers_have_the_same_shares(self):
+        # Both streams are busy at the same time, which counts once.
+        self.show(self.write([event("a", 1, "one"), event("b", 1, "two", stream=1)], iter_time_ms=[0.02]))
+        sums = self.value("[...document.querySelectorAll('#total-tables tbody')[0].rows].map(row => row.cells[3].textContent)")
+        report = json.loads(run(self.path / "p.json", "--format", "json").stdout)
+        self.assertEqual(sums, ["%.1f" % row["share_percent"] for row in report["layer_patterns"]])
+
     def test_without_charts_there_are_tables(self):
         self.show(SMALL)
         file = self.path / "report.html"
