@@ -102,12 +102,12 @@ const std::vector<RunMetric>& run_metrics() {
       {"measured_percent", [](const Analysis& a) { return share(a, &Shares::measured); }},
       {"seen_percent", [](const Analysis& a) { return share(a, &Shares::seen); }},
       {"idle_percent", [](const Analysis& a) { return share(a, &Shares::idle); }},
-      {"mape",
+      {"mape_percent",
        [](const Analysis& a) {
-         return a.errors ? exactly(a.errors->mape) : std::optional<Measured>{};
+         return a.errors ? exactly(100 * a.errors->mape) : std::optional<Measured>{};
        }},
-      {"gmae", [](const Analysis& a) {
-         return a.errors ? exactly(a.errors->gmae) : std::optional<Measured>{};
+      {"gmae_percent", [](const Analysis& a) {
+         return a.errors ? exactly(100 * a.errors->gmae) : std::optional<Measured>{};
        }}};
   return metrics;
 }
