@@ -115,13 +115,17 @@ void run_report(ReportOptions& options) {
   if (options.format == kOriginal) {
     return write_result(options.output, original_report(options.files), options.force);
   }
+  const std::string& layers = options.table.layers;
+  const bool has_table = options.format == "table" || options.format == "md";
+  if (!has_table && (options.table.top > 0 || !layers.empty()))
+    throw UsageError(fmt::format("--{}: only --format table and md leave rows out, not {}",
+                                 layers.empty() ? "top" : "layer", options.format));
   options.analysis.keep_samples = options.format == "html";
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
   options.table.details = options.verbose;
   options.table.colour = wants_colour(options.output);
   const AnalysisResult result = analyse(options.files, options.analysis);
-  const std::string& layers = options.table.layers;
   if (!layers.empty() && join::row_order(result.analysis, 1, layers).rows.empty()) {
     std::vector<std::string> names;
     for (const join::Total& total : join::totals_by_layer_pattern(result.analysis))
@@ -164,7 +168,7 @@ void declare_report(Command& program) {
                   "Print only this many rows of the table or of md, the largest")
       .check(between(std::size_t{1}, std::size_t{1000000}));
   program.add_option("--layer", options->table.layers,
-                     "Print only the rows of these layers, a glob: 'blocks.2.attn*'");
+                     "The same for the rows of these layers, a glob: 'blocks.2.attn*'");
   program.add_flag("--verbose", options->verbose,
                    "Print how the run was measured, and all rows, below the summary");
   program

@@ -773,6 +773,12 @@ class Terminal(InAFolder):
 
 
 class Formats(InAFolder):
+    def test_rows_are_chosen_only_where_there_is_a_table(self):
+        for option in (["--layer", "MLP*"], ["--top", 1]):
+            self.assertEqual(run(SMALL, *option, "--format", "md").returncode, 0)
+            for name in ("json", "csv", "html"):
+                self.assert_refused(2, "only --format table and md leave rows out, not " + name, SMALL, *option, "--format", name)
+
     def test_markdown_has_no_html_in_it(self):
         evil = profile(100)
         evil["events"][0]["layer_name"] = "</table><img src=x onerror=alert(1)>|&lt;"
