@@ -93,15 +93,23 @@ std::string describe_causes(const std::vector<const ComparedTime*>& parts, doubl
 
 std::string describe_next(const Comparison& comparison,
                           const std::vector<const ComparedTime*>& parts) {
+  const auto obstacle =
+      std::ranges::find(comparison.differences, false, &join::Difference::is_allowed);
+  if (obstacle != comparison.differences.end())
+    return fmt::format("--despite {} judges all the same", obstacle->what);
+  std::string next;
+  const auto slower =
+      std::ranges::find(parts, Change::kSlower, [](const auto* time) { return time->change; });
+  if (slower != parts.end())
+    next = fmt::format("look at {} first, {}", name_of(**slower),
+                       change_words(**slower, comparison.margin));
   const auto undecided = std::ranges::count_if(
       parts, [](const ComparedTime* time) { return time->change == Change::kAmbiguous; });
-  if (undecided == 0) return {};
-  if (!comparison.differences.empty())
-    return fmt::format("--despite {} judges all the same", comparison.differences.front().what);
+  if (undecided == 0) return next;
   const std::string steps =
       comparison.missing ? ": " + steps_for_intervals(*comparison.missing) : "";
-  return fmt::format("measure longer: {} of {} layers cannot be decided{}", undecided, parts.size(),
-                     steps);
+  return fmt::format("{}measure longer: {} of {} layers cannot be decided{}",
+                     next.empty() ? "" : next + "; ", undecided, parts.size(), steps);
 }
 
 std::vector<HeadLine> head_lines_of(const Comparison& comparison) {

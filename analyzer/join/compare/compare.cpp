@@ -112,11 +112,10 @@ void set_ratio(ComparedTime& time) {
 
 class Judge {
  public:
-  Judge(const Interval& same_ratios, const std::vector<Difference>& differences,
-        const std::vector<std::string>& despite)
+  Judge(const Interval& same_ratios, const std::vector<Difference>& differences)
       : same_(same_ratios) {
     for (const Difference& difference : differences) {
-      if (std::ranges::find(despite, difference.what) != despite.end()) continue;
+      if (difference.is_allowed) continue;
       if (!obstacles_.empty()) obstacles_ += ", ";
       obstacles_ += difference.what;
     }
@@ -325,7 +324,10 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   result.phase_before = phase_of(before);
   result.phase_after = phase_of(after);
   result.differences = run_differences(before, after);
-  const Judge judge(result.same_ratios, result.differences, options.despite);
+  for (Difference& difference : result.differences)
+    difference.is_allowed =
+        std::ranges::find(options.despite, difference.what) != options.despite.end();
+  const Judge judge(result.same_ratios, result.differences);
 
   Comparer comparer(before, after, judge);
   for (const auto& [layer, events] : layers_before) {

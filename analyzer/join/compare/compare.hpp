@@ -40,8 +40,9 @@ struct ComparedTime {
 
 // A difference that may make two runs differ although the program is the same.
 struct Difference {
-  std::string what;  // clocks, driver, mig, libraries or gpu: a word for CompareOptions
-  std::string text;  // "libraries: cublas 13.1.0 before, 13.2.0 after"
+  std::string what;         // clocks, driver, mig, libraries or gpu: a word for CompareOptions
+  std::string text;         // "libraries: cublas 13.1.0 before, 13.2.0 after"
+  bool is_allowed = false;  // in CompareOptions::despite
 };
 
 struct CompareOptions {

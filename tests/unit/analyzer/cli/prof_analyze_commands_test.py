@@ -266,8 +266,10 @@ class Compare(InAFolder):
         self.assertIn("driver: 580.1 before, 570.2 after", done.stdout)
         self.assertIn("? undecided (1)\n", done.stdout)
         self.assertIn("(1)         the runs differ in driver\n", done.stdout)
-        self.assertEqual(
-            run("compare", self.before, other, "--fail-on", 5, "--despite", "driver").returncode, 3)
+        self.assertIn("next        --despite driver judges", done.stdout)
+        done = run("compare", self.before, other, "--fail-on", 5, "--despite", "driver")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("next        look at fc1 first, 20.0 % slower\n", done.stdout)
 
     def test_small_layers_do_not_fail_a_run(self):
         # fc1 has a tenth of the iteration.
