@@ -433,8 +433,9 @@ Resolved resolve(const Options& options) {
   const auto* own = std::get_if<Spec>(&request);
   const bool is_policy_asked = options.choices.policy || (own != nullptr && own->policy);
   // A prof.schedule stays as the original wrote it.
-  if (!is_policy_asked && !options.output.ends_with(".json"))
-    resolved.settings.policy = Policy::kInOrder;
+  const bool to_schedule = !options.output.empty() && !options.output.ends_with(".json") &&
+                           !options.output.ends_with(".events");
+  if (!is_policy_asked && to_schedule) resolved.settings.policy = Policy::kInOrder;
   say_all(resolved.settings.warnings);
   resolved.iteration_ms = options.iteration_ms;
 

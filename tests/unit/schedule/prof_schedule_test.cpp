@@ -95,6 +95,12 @@ TEST_F(ProfSchedule, ChecksAProfScheduleAndListsItsEvents) {
             "      1        12        12          0  L      a\n");
 }
 
+TEST_F(ProfSchedule, ListsTheOrderInWhichARunMeasures) {
+  const std::string in_rounds = run("s.json --list --policy interleaved").output;
+  EXPECT_EQ(run("s.json --list").output, in_rounds);
+  EXPECT_NE(run("s.json --list --policy in_order").output, in_rounds);
+}
+
 TEST_F(ProfSchedule, SaysTheSameAsJson) {
   file("prof.schedule", "10\nb 11 - 0\na 12 L 0\nb 15 - 0\n");
   const auto json =
