@@ -78,7 +78,8 @@ Json prediction_json(const join::Row& row, double duration_us) {
     json["limit"] = row.bound;
     json["model"] = row.model;
   }
-  json["verdict"] = join::verdict_text(row);
+  const std::string verdict = join::verdict_text(row);
+  json["verdict"] = verdict.substr(0, verdict.find(": "));  // the reason has a key of its own
   if (row.attainable_us) json["attainable_us"] = *row.attainable_us;
   const std::string& reason = row.predicted_us ? row.remedy.str() : row.reason.str();
   if (!reason.empty()) json["reason"] = reason;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -111,6 +112,24 @@ class Inflater {
 
 bool is_gzip(std::string_view text) {
   return text.starts_with("\x1f\x8b");
+}
+
+std::string gzip(std::string_view text) {
+  z_stream stream{};
+  constexpr int gzip_window_bits = 15 + 16;
+  constexpr int usual_memory = 8;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window_bits, usual_memory,
+                   Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  std::string compressed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(compressed.data());
+  stream.avail_out = static_cast<uInt>(compressed.size());
+  deflate(&stream, Z_FINISH);
+  compressed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return compressed;
 }
 
 std::string gunzip(std::string_view compressed, const std::string& label, std::size_t limit) {

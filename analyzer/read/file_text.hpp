@@ -24,6 +24,9 @@ inline constexpr std::size_t kPaddingBytes = 64;
 // True for text that begins as gzip's files do (RFC 1952, section 2.3.1).
 [[nodiscard]] bool is_gzip(std::string_view text);
 
+// Returns `text` as a gzip file has it.
+[[nodiscard]] std::string gzip(std::string_view text);
+
 // Returns what was compressed, with kPaddingBytes of room behind it.  A file that is cut off gives
 // what could be read of it.  `label` is what messages call the file. Throws InputError: damaged, or
 // longer than `limit` once it is read.

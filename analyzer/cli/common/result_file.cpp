@@ -1,5 +1,6 @@
 #include "cli/common/result_file.hpp"
 
+#include "read/file_text.hpp"
 #include "read/read_profile.hpp"
 
 #include <fmt/format.h>
@@ -126,7 +127,7 @@ void write_result(const std::string& path, std::string_view text, bool force) {
     }
   }
   TemporaryFile file(target);
-  file.write_and_close(text);
+  file.write_and_close(path.ends_with(".gz") ? read::gzip(text) : text);
   if (!force) return move_to_free_name(file, target);
   if (std::rename(file.path(), target.c_str()) != 0) fail(target, errno);
 }
