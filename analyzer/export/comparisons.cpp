@@ -107,11 +107,9 @@ Json collective_json(const join::CollectiveSplit& split) {
 }
 
 Json scaling_time_json(const join::ScalingTime& time) {
-  return {{"run", time.point->run},
-          {"gpus", time.point->gpus},
-          {"layer", time.layer ? Json(*time.layer) : Json()},
-          {"mean_us", time.times.mean_us},
-          {"slowest_us", time.times.slowest_us}};
+  return {{"run", time.point->run},        {"simulated", time.point->is_simulated},
+          {"gpus", time.point->gpus},      {"layer", time.layer ? Json(*time.layer) : Json()},
+          {"mean_us", time.times.mean_us}, {"slowest_us", time.times.slowest_us}};
 }
 
 }  // namespace
@@ -119,6 +117,7 @@ Json scaling_time_json(const join::ScalingTime& time) {
 std::string compare_json(const join::Comparison& comparison) {
   Json json;
   json["schema"] = "inline_prof_compare/2";
+  json["simulated"] = !comparison.simulated.empty();
   json["margin"] = comparison.margin;
   json["phase_before"] = or_null(comparison.phase_before);
   json["phase_after"] = or_null(comparison.phase_after);
@@ -148,9 +147,22 @@ std::string compare_csv(const join::Comparison& comparison) {
   return out;
 }
 
+std::string check_json(std::span<const CheckedGate> gates, bool is_simulated) {
+  Json json{{"schema", "inline_prof_check/1"}, {"simulated", is_simulated}};
+  json["gates"] = Json::array();
+  for (const CheckedGate& gate : gates)
+    json["gates"].push_back({{"gate", gate.gate},
+                             {"result", gate.result},
+                             {"value", or_null(gate.outcome.value)},
+                             {"ci95", or_null(gate.outcome.ci95)},
+                             {"detail", gate.outcome.detail}});
+  return document(json);
+}
+
 std::string ranks_json(const join::RankComparison& comparison) {
   Json json;
   json["schema"] = "inline_prof_ranks/1";
+  json["simulated"] = comparison.is_simulated;
   json["phase"] = or_null(comparison.phase);
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;

@@ -3,6 +3,7 @@
 
 #include "join/analysis.hpp"
 #include "join/compare/compare.hpp"
+#include "join/compare/gate.hpp"
 #include "join/ranks/ranks.hpp"
 #include "join/ranks/scaling.hpp"
 #include "read/torch_trace/torch_trace.hpp"
@@ -53,6 +54,14 @@ namespace inline_prof::exports {
 // iteration, each pattern of layers, each layer and each event.
 [[nodiscard]] std::string compare_json(const join::Comparison& comparison);
 [[nodiscard]] std::string compare_csv(const join::Comparison& comparison);
+
+// Schema "inline_prof_check/1" (docs/schemas/check.schema.json).
+struct CheckedGate {
+  std::string gate;    // as the user wrote it
+  std::string result;  // "passed"
+  join::GateOutcome outcome;
+};
+[[nodiscard]] std::string check_json(std::span<const CheckedGate> gates, bool is_simulated);
 
 // Schema "inline_prof_ranks/1" (docs/schemas/ranks.schema.json).
 [[nodiscard]] std::string ranks_json(const join::RankComparison& comparison);

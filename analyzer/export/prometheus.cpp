@@ -37,6 +37,9 @@ void add_shares(std::string& out, const join::Analysis& analysis) {
 }
 
 void add_runs(std::string& out, const join::Analysis& analysis) {
+  Gauge simulated(out, "inline_prof_simulated", "The GPU was simulated: times are a model's.");
+  for (const join::Run& run : analysis.runs)
+    if (run.profile.simulated) simulated.add(run_labels(run), 1.0);
   Gauge iteration(out, "inline_prof_iteration_seconds", "Median time of an iteration.");
   for (const join::Run& run : analysis.runs)
     iteration.add(run_labels(run), scaled(run.iteration.us, 1e-6));

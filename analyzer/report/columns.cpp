@@ -105,7 +105,14 @@ void add_comparison(std::vector<Column<AnyRow>>& columns) {
           .meaning = "by the [model of its kind](models/README.md)",
           .width = 10, .in_page = true, .table = 6, .markdown = 7, .csv = 15, .dataset = 28}),
       column<AnyRow, &AnyRow::predicted_ci90_us>("predicted_ci90_us", {
-          .in_page = true, .csv = 16, .dataset = 29, .dataset_name = "predicted_us"}),
+          .heading = "90 %",
+          .meaning = "interval of the prediction, where the width allows it",
+          .cell = [](const AnyRow& row) {
+            const auto& ci90 = row.predicted_ci90_us;
+            return ci90 ? fmt::format("{:.1f} to {:.1f}", ci90->lower, ci90->upper) : std::string();
+          },
+          .width = 17,
+          .in_page = true, .table = 6, .csv = 16, .dataset = 29, .dataset_name = "predicted_us"}),
       column<AnyRow, &AnyRow::vendor_estimate_us>("vendor_estimate_us", {
           .heading = "vendor's estimate",
           .meaning = "`--model nvmmh`: of [NVIDIA's package](models/nvmmh.md)",

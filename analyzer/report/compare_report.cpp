@@ -185,8 +185,13 @@ class Table {
     if (is_one_line_) out_ += fmt::format("{:{}}", section.title, name_width_);
     out_ += fmt::format("{:{}} {:>11} {:>11} {:>16}\n", is_one_line_ ? "" : section.title,
                         is_one_line_ ? 0 : kIndent, "before us", "after us", "ratio, 95 %");
+    std::vector<std::string> names;
+    names.reserve(section.shown);
     for (std::size_t i = 0; i < section.shown; ++i)
-      add_line((*section.times)[i]);
+      names.push_back(name_of((*section.times)[i]));
+    names = shortened_apart(names, name_width_);
+    for (std::size_t i = 0; i < section.shown; ++i)
+      add_line((*section.times)[i], names[i]);
     if (const std::string shown = shown_of(section); !shown.empty()) out_ += shown + '\n';
   }
 
@@ -206,8 +211,7 @@ class Table {
   // From here on the name stands on the same line.
   static constexpr std::size_t kOneLineWidth = kNumbersWidth + 44;
 
-  void add_line(const ComparedTime& time) {
-    const std::string shown = shortened(name_of(time), name_width_);
+  void add_line(const ComparedTime& time, const std::string& shown) {
     out_ += shown;
     if (is_one_line_) {
       out_.append(name_width_ - columns(shown), ' ');

@@ -550,7 +550,7 @@ std::string steps_for_intervals(const join::MissingSamples& missing) {
 std::string_view simulated_words(const join::Analysis& analysis) {
   const bool is_simulated = std::ranges::any_of(
       analysis.runs, [](const join::Run& run) { return run.profile.simulated; });
-  return is_simulated ? "SIMULATED GPU: times are a model's. " : "";
+  return is_simulated ? kSimulatedWords : "";
 }
 
 std::string head(const join::Analysis& analysis, std::size_t width) {

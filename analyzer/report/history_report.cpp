@@ -16,8 +16,8 @@ std::string layer_words(const join::RunChange& change) {
   if (change.is_iteration && change.layers.empty()) return "the iteration";
   if (change.is_everything) return "all kernels";
   if (change.layers.empty()) return "kernels";
-  const std::string first = fmt::format("{} {}", change.is_iteration ? "collectives of" : "layer",
-                                        printable(change.layers.front().str()));
+  std::string first = fmt::format("{} {}", change.is_iteration ? "collectives of" : "layer",
+                                  printable(change.layers.front().str()));
   if (change.layers.size() == 1) return first;
   return fmt::format("{} and {} more", first, change.layers.size() - 1);
 }
@@ -74,7 +74,8 @@ std::string watched_words(const join::WatchedRun& run) {
   std::size_t processes = 0;
   for (const join::WatchedRank& rank : run.ranks)
     processes += rank.processes;
-  std::string text = fmt::format("{} GPU{}", run.ranks.size(), run.ranks.size() == 1 ? "" : "s");
+  std::string text = fmt::format("{}{} GPU{}", run.is_simulated ? kSimulatedWords : "",
+                                 run.ranks.size(), run.ranks.size() == 1 ? "" : "s");
   if (!run.columns.empty())
     text += fmt::format(" from {} to {}", join::minute_words(run.columns.front().start_s),
                         join::minute_words(run.until_s));
@@ -112,7 +113,7 @@ std::string history_text(const join::WatchedRun& run, std::size_t top, std::size
   std::string out;
   add_watched(out, run, top, width);
   out += fmt::format("\n{:>10} {:>10} {:>7}  {}\n", "first us", "last us", "times",
-                     "layers, the first and the last tenth of the history");
+                     "layers, raw times: the first and the last tenth of the history");
   const std::size_t columns = run.columns.size();
   const std::size_t tenth = std::max<std::size_t>(columns / 10, 1);
   for (std::size_t i = 0; i < shown_of(run.layers, top) && columns > 0; ++i) {

@@ -222,10 +222,8 @@ Json machine_json(const read::Machine& machine) {
 }
 
 Json causes_json(const std::vector<join::Cause>& causes) {
-  constexpr std::size_t most_causes = 5;
   Json json = Json::array();
-  for (std::size_t i = 0; i < std::min(most_causes, causes.size()); ++i) {
-    const join::Cause& cause = causes[i];
+  for (const join::Cause& cause : causes) {
     json.push_back(Json::array({cause.name, number(cause.gain_us), number(cause.time_us),
                                 cause.rows, cause.advice, readable_name(cause.where),
                                 cause.row ? Json(*cause.row) : Json()}));

@@ -112,7 +112,11 @@ std::string models_text(const join::Analysis& analysis, std::size_t top, GridFor
     const auto next = std::find_if(score, scores.end(),
                                    [&](const auto& other) { return other.kind != score->kind; });
     text += heading(fmt::format("{}: each model's prediction, us", score->kind));
-    text += grid_text(rows_grid(analysis, {score, next}, rows[score->kind], top), format);
+    const auto& of_kind = rows[score->kind];
+    text += grid_text(rows_grid(analysis, {score, next}, of_kind, top), format);
+    if (top > 0 && top < of_kind.size())
+      text += fmt::format("{}{} of {} rows, the largest first\n", is_markdown ? "\n" : "", top,
+                          of_kind.size());
     score = next;
   }
   return text;

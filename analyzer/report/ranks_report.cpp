@@ -103,14 +103,15 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   const auto fitting = [&](const std::string& text, std::size_t taken) {
     return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
   };
-  std::string out =
-      comparison.stages.empty()
-          ? fmt::format("{} devices, {} events each; raw times{}\n", comparison.devices,
-                        comparison.events, comparison.watched ? ", the newest of each event" : "")
-          : fmt::format(
-                "{} devices in {} stages of a pipeline, each compared with those of its "
-                "stage; raw times\n",
-                comparison.devices, comparison.stages.size());
+  std::string out(comparison.is_simulated ? kSimulatedWords : "");
+  out += comparison.stages.empty()
+             ? fmt::format("{} device{}, {} events each; raw times{}\n", comparison.devices,
+                           comparison.devices == 1 ? "" : "s", comparison.events,
+                           comparison.watched ? ", the newest of each event" : "")
+             : fmt::format(
+                   "{} devices in {} stages of a pipeline, each compared with those of its "
+                   "stage; raw times\n",
+                   comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
   if (!comparison.stages.empty()) {

@@ -30,13 +30,14 @@ class Footnotes {
     ++it->second.rows;
     return fmt::format("({})", it->second.number);
   }
-  void write(std::string& out) const {
+  void write(std::string& out, std::size_t width) const {
     std::vector<std::pair<std::string, Note>> sorted(notes_.begin(), notes_.end());
     std::ranges::sort(
         sorted, [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
     for (const auto& [reason, note] : sorted) {
-      out += fmt::format("({}) {} row{}: {}\n", note.number, note.rows, note.rows == 1 ? "" : "s",
-                         printable(reason));
+      add_labelled(out, fmt::format("({})", note.number),
+                   fmt::format("{} row{}: {}", note.rows, note.rows == 1 ? "" : "s", reason),
+                   width);
     }
   }
 
@@ -130,9 +131,12 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
                 std::size_t width) {
   const auto [order, nothing_known, other_layers] =
       join::row_order(analysis, options.top, options.layers);
-  const Columns shown = columns_shown(analysis, &Shown<join::MergedRow>::table);
+  const Columns all = columns_shown(analysis, &Shown<join::MergedRow>::table);
+  Columns shown = all;
+  std::erase_if(shown, [](const auto* column) { return column->name == "predicted_ci90_us"; });
+  const bool is_one_line = width >= width_of(shown) + kNameRoom;
+  if (width >= width_of(all) + (is_one_line ? kNameRoom : 0)) shown = all;
   const std::size_t numbers_width = width_of(shown);
-  const bool is_one_line = width >= numbers_width + kNameRoom;
   std::size_t name_width = width;
   if (is_one_line) {  // no wider than the longest name: numbers belong near to it
     name_width = 0;
@@ -181,7 +185,7 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
   if (any_upper_bound) {
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
   }
-  footnotes.write(out);
+  footnotes.write(out, width);
 }
 
 // Ten lines of a list say where the time goes.
@@ -212,7 +216,8 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
     add_labelled(out, "", advice, width);
   }
   if (causes.size() > kMostCauses)
-    out += fmt::format("and {} causes more\n", causes.size() - kMostCauses);
+    out += fmt::format("and {} cause{} more\n", causes.size() - kMostCauses,
+                       causes.size() - kMostCauses == 1 ? "" : "s");
 }
 
 void write_totals(std::string& out, std::string_view title, const std::vector<join::Total>& totals,
@@ -220,14 +225,18 @@ void write_totals(std::string& out, std::string_view title, const std::vector<jo
   if (totals.empty()) return;
   out += fmt::format("\n{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n", "share", "us", "number", "of pred",
                      "peak", title);
-  for (std::size_t i = 0; i < std::min(kMostTotals, totals.size()); ++i) {
+  std::vector<std::string> names;
+  names.reserve(kMostTotals);
+  for (std::size_t i = 0; i < std::min(kMostTotals, totals.size()); ++i)
+    names.push_back(printable(totals[i].name));
+  names = shortened_apart(names, width - 43);
+  for (std::size_t i = 0; i < names.size(); ++i) {
     const join::Total& total = totals[i];
-    out += fmt::format("{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
-                       total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-",
-                       total.time_us, total.count,
-                       total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
-                       total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-",
-                       shortened(printable(total.name), width - 43));
+    out += fmt::format(
+        "{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
+        total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-", total.time_us,
+        total.count, total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
+        total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-", names[i]);
   }
   if (totals.size() > kMostTotals)
     out += fmt::format("and {} more, which take less\n", totals.size() - kMostTotals);
@@ -310,7 +319,9 @@ bool is_number(const Column<join::MergedRow>& column) {
 
 std::string markdown_report(const join::Analysis& analysis, const TableOptions& options) {
   constexpr std::size_t head_width = 100;
-  std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
+  std::string out = "```\n";
+  write_summary(out, analysis, {.details = true}, head_width);
+  out += head(analysis, head_width) + "```\n\n";
   const auto columns = columns_shown(analysis, &Shown<join::MergedRow>::markdown);
   std::string rule;
   for (const auto* column : columns) {

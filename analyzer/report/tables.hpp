@@ -82,7 +82,9 @@ struct HeadLine {
 // Returns the same as text for a terminal, with the shares.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
 
-// Returns "SIMULATED GPU: times are a model's. " if a run was on one; else nothing.
+inline constexpr std::string_view kSimulatedWords = "SIMULATED GPU: times are a model's. ";
+
+// Returns kSimulatedWords if a run was on one; else nothing.
 [[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
 
 // Returns "run 1,564 steps", with an option where fewer samples were asked for.

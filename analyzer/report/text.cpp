@@ -51,6 +51,36 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
   } while (!rest.empty());
 }
 
+std::vector<std::string> shortened_apart(const std::vector<std::string>& names, std::size_t width) {
+  constexpr std::string_view gap = "...";
+  constexpr std::size_t before = 4;  // letters in front of the difference
+  std::vector<std::string> alike;
+  alike.reserve(names.size());
+  for (const std::string& name : names)
+    alike.push_back(shortened(name, width));
+  std::vector<std::string> apart = alike;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    std::size_t same = 0;  // letters at the beginning
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      if (alike[j] != alike[i] || names[j] == name) continue;
+      const auto end = std::ranges::mismatch(name, names[j]).in1;
+      same = std::max(same, static_cast<std::size_t>(end - name.begin()));
+    }
+    const auto start_of_letter = [&](std::size_t at) {
+      while (at > 0 && at < name.size() && (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U)
+        --at;
+      return at;
+    };
+    const std::size_t from = start_of_letter(same - std::min(same, before));
+    const std::size_t head = start_of_letter(std::min(width / 3, from));
+    if (same > 0 && head + gap.size() < width)
+      apart[i] = name.substr(0, head) + std::string(gap) +
+                 shortened(name.substr(from), width - head - gap.size());
+  }
+  return apart;
+}
+
 std::string readable_event(std::string_view event, std::string_view source) {
   std::string name = readable_name(event);
   if (source.empty() || name.find('<') == std::string::npos) return name;
@@ -171,17 +201,21 @@ std::string json(const Grid& grid) {
 }  // namespace
 
 std::string grid_text(const Grid& grid, GridFormat format) {
+  const std::string note =
+      grid.note.empty()
+          ? ""
+          : fmt::format("{}\n", grid.note.substr(0, grid.note.find_last_not_of(' ') + 1));
   switch (format) {
     case GridFormat::kCsv:
       return csv(grid);
     case GridFormat::kMarkdown:
-      return markdown(grid);
+      return note + (note.empty() ? "" : "\n") + markdown(grid);
     case GridFormat::kJson:
       return json(grid);
     case GridFormat::kTable:
       break;
   }
-  return table(grid);
+  return note + table(grid);
 }
 
 }  // namespace inline_prof::report

@@ -17,6 +17,11 @@ using base::printable;
 using base::readable_name;
 using base::shortened;
 
+// Returns the names cut to `width`.  Those that would look alike are cut so that what tells them
+// apart stays.
+[[nodiscard]] std::vector<std::string> shortened_apart(const std::vector<std::string>& names,
+                                                       std::size_t width);
+
 // Appends "label       text", the text broken between words at `width` columns and indented to its
 // own column.
 void add_labelled(std::string& out, std::string_view label, std::string_view text,
@@ -38,6 +43,7 @@ enum class Mood { kGood, kBad, kUnsure, kPlain };
 struct Grid {
   std::vector<std::string> columns;
   std::vector<std::vector<model::Part>> rows;  // as many values as columns
+  std::string_view note{};                     // above the table, for people only
 };
 
 enum class GridFormat { kTable, kCsv, kMarkdown, kJson };

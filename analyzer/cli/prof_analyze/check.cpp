@@ -4,7 +4,9 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
+#include "export/formats.hpp"
 #include "join/compare/gate.hpp"
+#include "report/tables.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -41,6 +43,9 @@ int run_check(const CheckOptions& options) {
   const std::vector<join::Gate> gates = parse_gates(options.gates);
   const AnalysisResult result = analyse(options.files, options.analysis);
   report::Grid grid;
+  std::vector<exports::CheckedGate> checked;
+  checked.reserve(gates.size());
+  grid.note = report::simulated_words(result.analysis);
   grid.columns = {"gate", "result", "detail"};
   bool has_failed = false;
   bool is_undecided = false;
@@ -49,8 +54,13 @@ int run_check(const CheckOptions& options) {
     has_failed = has_failed || outcome.result == join::GateResult::kFailed;
     is_undecided = is_undecided || outcome.result == join::GateResult::kUndecided;
     grid.rows.push_back({gate.text, result_name(outcome.result), outcome.detail});
+    checked.push_back({gate.text, result_name(outcome.result), outcome});
   }
-  write_result("-", report::grid_text(grid, options.format), false);
+  write_result("-",
+               options.format == report::GridFormat::kJson
+                   ? exports::check_json(checked, !grid.note.empty())
+                   : report::grid_text(grid, options.format),
+               false);
   if (has_failed) return kGateFailed;
   return is_undecided ? kGateUndecided : 0;
 }
@@ -59,7 +69,9 @@ int run_check(const CheckOptions& options) {
 
 void declare_check(Command& command, int& status) {
   const auto options = std::make_shared<CheckOptions>();
-  command.add_option("FILE", options->files, "prof.json files of one run, or their folder")
+  command
+      .add_option("FILE", options->files,
+                  "prof.json files or traces of torch.profiler of one run, or their folder")
       .required();
   command
       .add_option("--gate", options->gates,

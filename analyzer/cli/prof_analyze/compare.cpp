@@ -103,7 +103,9 @@ int run_compare(const CompareOptions& options) {
 
 void declare_compare(Command& command, int& status) {
   const auto options = std::make_shared<CompareOptions>();
-  command.add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
+  command
+      .add_option("BEFORE", options->before,
+                  "prof.json file, trace of torch.profiler, or folder of one run's files")
       .required();
   command.add_option("AFTER", options->after, "The same of the other run").required();
   declare_analysis(command, options->analysis);

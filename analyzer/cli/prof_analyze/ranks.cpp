@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -160,6 +161,8 @@ struct ScalingOptions {
 // Columns run, gpus, layer ("" for the iteration), mean_us, slowest_us.
 report::Grid scaling_grid(const std::vector<join::ScalingPoint>& points, std::size_t most_layers) {
   report::Grid grid{{"run", "gpus", "layer", "mean_us", "slowest_us"}, {}};
+  if (std::ranges::any_of(points, &join::ScalingPoint::is_simulated))
+    grid.note = report::kSimulatedWords;
   for (const join::ScalingTime& time : join::scaling_times(points, most_layers)) {
     grid.rows.push_back({time.point->run, static_cast<double>(time.point->gpus),
                          time.layer.value_or(""), time.times.mean_us, time.times.slowest_us});

@@ -88,19 +88,25 @@ struct Format {
   const char* name;
   std::string (*text)(Result result, Options options);
 };
+// Returns how many rows each kind has at most; 0: all.
+std::size_t rows_of_models(Options options) {
+  constexpr std::size_t most_rows = 10;
+  return options.table.top == 0 && !options.verbose ? most_rows : options.table.top;
+}
+
 constexpr const char* kOriginal = "original";  // needs no analysis
 constexpr Format kFormats[] = {
     {"table",
      [](Result of, Options with) {
        return report::table_report(of.analysis, with.table) +
-              report::models_text(of.analysis, with.table.top, report::GridFormat::kTable);
+              report::models_text(of.analysis, rows_of_models(with), report::GridFormat::kTable);
      }},
     {"json", [](Result of, Options) { return exports::json_report(of.analysis); }},
     {"csv", [](Result of, Options) { return exports::csv_report(of.analysis); }},
     {"md",
      [](Result of, Options with) {
        return report::markdown_report(of.analysis, with.table) +
-              report::models_text(of.analysis, with.table.top, report::GridFormat::kMarkdown);
+              report::models_text(of.analysis, rows_of_models(with), report::GridFormat::kMarkdown);
      }},
     {"html", html_text},
     {"augmented", augmented_text},
@@ -112,14 +118,17 @@ constexpr Format kFormats[] = {
 constexpr std::size_t kMostNames = 8;  // of layers, for a glob that fits none
 
 void run_report(ReportOptions& options) {
-  if (options.format == kOriginal) {
-    return write_result(options.output, original_report(options.files), options.force);
-  }
-  const std::string& layers = options.table.layers;
+  std::string& layers = options.table.layers;
+  // A name that a table cut fits as it stands there.
+  for (std::size_t at = 0; (at = layers.find("...", at)) != std::string::npos;)
+    layers.replace(at, 3, "*");
   const bool has_table = options.format == "table" || options.format == "md";
   if (!has_table && (options.table.top > 0 || !layers.empty()))
     throw UsageError(fmt::format("--{}: only --format table and md leave rows out, not {}",
                                  layers.empty() ? "top" : "layer", options.format));
+  if (options.format == kOriginal) {
+    return write_result(options.output, original_report(options.files), options.force);
+  }
   options.analysis.keep_samples = options.format == "html";
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
@@ -142,9 +151,10 @@ void run_report(ReportOptions& options) {
 
 void declare_report(Command& program) {
   const auto options = std::make_shared<ReportOptions>();
-  program.add_option("FILE", options->files,
-                     "prof.json files of one run, one for each rank, or folders of *.prof.json "
-                     "files");
+  program.add_option(
+      "FILE", options->files,
+      "prof.json files or traces of torch.profiler of one run, one for each rank, or "
+      "folders of *.prof.json files");
   declare_analysis(program, options->analysis);
   program
       .add_option("--model", options->analysis.peer,

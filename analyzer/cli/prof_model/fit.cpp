@@ -16,6 +16,7 @@
 #include "read/machine.hpp"
 #include "read/parameters.hpp"
 #include "read/read_profile.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 
@@ -160,14 +161,16 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
   const FamilyMap fitted = model::fit_families(rows, before, gpu);
 
   fit::FitResult result;
+  const std::string_view doubt = report::simulated_words(analysis);
+  if (!doubt.empty()) result.summary = fmt::format("{}So are these parameters.\n", doubt);
   result.file_text = read::parameters_text(model::parameters_of_families(fitted, gpu.id));
   for (const auto& [family, own] : by_family) {
     const double error = mean_error_percent(own, before, gpu);
     result.summary +=
         own.size() < least
-            ? fmt::format("{:<20} {:>4} launches  error {:5.1f} %, kept as shipped\n", family,
+            ? fmt::format("{:<20} {:>4} different  error {:5.1f} %, kept as shipped\n", family,
                           own.size(), error)
-            : fmt::format("{:<20} {:>4} launches  error {:5.1f} %, was {:5.1f} %\n", family,
+            : fmt::format("{:<20} {:>4} different  error {:5.1f} %, was {:5.1f} %\n", family,
                           own.size(), mean_error_percent(own, fitted, gpu), error);
   }
   return result;

@@ -365,7 +365,7 @@ void declare_iteration(Command& command, int& /*status*/) {
                   "times as long")
       .takes_one_value();
   command.add_flag("--met-prediction", options->is_prediction_met,
-                   "What if every task took what is predicted for it");
+                   "What if no task took longer than is predicted for it");
   command.add_option("--machine", options->machine,
                      "Machine to predict for, an id or a file; default: what the file says");
   command.add_option("--layers", options->layers,

@@ -52,7 +52,7 @@ struct CompareOptions {
 
 struct Comparison {
   double margin = 0.0;
-  std::string simulated;     // "Simulated GPU: " if one of the runs was on one; else empty
+  std::string simulated;     // report::kSimulatedWords if one of the runs was on one; else empty
   Interval same_ratios;      // that lie within it
   std::string phase_before;  // "phase 2 of 3: ..."; empty where the run has one
   std::string phase_after;

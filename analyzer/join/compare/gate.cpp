@@ -154,9 +154,10 @@ GateOutcome check_rows(const Gate& gate, const RowMetric& metric, const Analysis
                                                         : result == GateResult::kUndecided &&
                                                               outcome.result == GateResult::kPassed;
     if (!is_worse) continue;
-    outcome.result = result;
-    outcome.detail = fmt::format("{}{}{} is {}", row.layer, row.layer.empty() ? "" : " ", row.event,
-                                 describe(*measured));
+    outcome = {result,
+               fmt::format("{}{}{} is {}", row.layer, row.layer.empty() ? "" : " ", row.event,
+                           describe(*measured)),
+               measured->value, measured->ci95};
   }
   if (checked == 0) {
     return {GateResult::kUndecided, fmt::format("no row has a {}{}", gate.metric,
@@ -230,7 +231,7 @@ GateOutcome check_gate(const Gate& gate, const Analysis& analysis) {
     if (metric.name != gate.metric) continue;
     const auto measured = metric.of(analysis);
     if (!measured) return {GateResult::kUndecided, fmt::format("{} is not known", gate.metric)};
-    return {check(gate, *measured), describe(*measured)};
+    return {check(gate, *measured), describe(*measured), measured->value, measured->ci95};
   }
   throw std::invalid_argument(fmt::format("{} is no metric", gate.metric));
 }

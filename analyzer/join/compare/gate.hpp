@@ -27,7 +27,9 @@ enum class GateResult { kPassed, kFailed, kUndecided };
 
 struct GateOutcome {
   GateResult result = GateResult::kUndecided;
-  std::string detail;  // the value, or the row, that decides; or why nothing can
+  std::string detail;              // the value, or the row, that decides; or why nothing can
+  std::optional<double> value{};   // of the run, or of that row; empty where all rows pass
+  std::optional<Interval> ci95{};  // 95 % interval
 };
 
 // A row passes or fails only if its whole 95 % interval does; without an interval nothing is

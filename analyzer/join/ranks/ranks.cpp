@@ -540,6 +540,7 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   summary.file = profile.file;
   summary.facts = file_facts(profile);
   summary.is_complete = profile.complete;
+  summary.is_simulated = profile.simulated;
   summary.has_ended = has_ended(profile);
   summary.phase = read::phase_name(profile);
   if (summary.phase.empty()) {
@@ -617,6 +618,7 @@ RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& 
   std::vector<FileFacts> facts;
   for (const RankSummary& rank : ranks) {
     facts.push_back(rank.facts);
+    result.is_simulated = result.is_simulated || rank.is_simulated;
     if (!rank.is_complete)
       result.warnings.push_back(
           rank.file + (rank.has_ended ? ": the program ended before it had all its samples"

@@ -78,6 +78,7 @@ struct RankSummary {
   std::string file;
   bool is_complete = true;
   bool has_ended = true;        // by itself
+  bool is_simulated = false;    // the GPU was
   std::string phase;            // the one that is compared; empty if the file has one
   std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
   std::shared_ptr<const RankEvents> events;  // of the devices, too
@@ -153,7 +154,8 @@ struct PipelineStage {
 };
 
 struct RankComparison {
-  std::string phase;  // of the first rank: "phase 2 of 3: ..."; empty where it has one
+  std::string phase;          // of the first rank: "phase 2 of 3: ..."; empty where it has one
+  bool is_simulated = false;  // a rank's GPU was
   std::size_t devices = 0;
   std::size_t events = 0;
   std::vector<PipelineStage> stages;         // first to last; empty where all ranks run the same

@@ -34,6 +34,8 @@ ScalingPoint scaling_point(std::string run, const Analysis& analysis) {
   ScalingPoint point;
   point.run = std::move(run);
   point.iteration_us = analysis.iteration.us;
+  for (const Run& of : analysis.runs)
+    point.is_simulated = point.is_simulated || of.profile.simulated;
   std::set<std::pair<std::size_t, std::int64_t>> devices;
   for (const Row& row : analysis.rows)
     devices.emplace(row.profile, row.device_id);

@@ -21,6 +21,7 @@ struct LayerTimes {
 struct ScalingPoint {
   std::string run;  // what the user called it
   std::size_t gpus = 0;
+  bool is_simulated = false;
   std::optional<double> iteration_us;
   std::map<std::string, LayerTimes> layers;
 };

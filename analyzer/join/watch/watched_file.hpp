@@ -62,6 +62,7 @@ struct WatchedFile {
   std::string host;
   std::optional<std::int64_t> rank;
   std::string event_list;  // its hash; empty if the file does not say, or has several phases
+  bool is_simulated = false;
   double started_at_s = 0.0;
   double until_s = 0.0;
   double budget = 0.0;

@@ -355,6 +355,7 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const WatchedFile& file = files[i];
     run.until_s = std::max(run.until_s, file.until_s);
+    run.is_simulated = run.is_simulated || file.is_simulated;
     run.budget = std::max(run.budget, file.budget);
     run.pairs += file.pairs;
     if (file.cost_share) run.cost_share = std::max(run.cost_share.value_or(0.0), *file.cost_share);

@@ -56,6 +56,7 @@ struct WatchedRun {
   std::vector<WatchedRank> ranks;    // by rank
   std::vector<RunChange> changes;    // in order of time
   std::vector<Recurrence> recurrences;
+  bool is_simulated = false;  // a rank's GPU was
   double until_s = 0.0;
   double budget = 0.0;
   std::int64_t pairs = 0;

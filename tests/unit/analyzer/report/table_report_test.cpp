@@ -58,6 +58,26 @@ TEST(ReadableEvent, OfAKernelWithAnOperatorIsThatAndTheKernelsOwnName) {
   EXPECT_EQ(readable_event("a<b", "aten::add"), "aten::add a");
 }
 
+TEST(ShortenedApart, KeepsWhatTellsNamesApart) {
+  const std::vector<std::string> names{"fused_fully_connected.fprop.add_bias_and_re_kernel",
+                                       "fused_fully_connected.bprop.add_bias_and_re_kernel",
+                                       "localized_slot_sparse_embedding_one_hot.forward", "relu"};
+  EXPECT_THAT(shortened_apart(names, 37),
+              testing::ElementsAre("fused_fully_...ted.fprop....re_kernel",
+                                   "fused_fully_...ted.bprop....re_kernel",
+                                   "localized_slot_sp...g_one_hot.forward", "relu"));
+}
+
+TEST(TableReport, ShowsTheIntervalOfAPredictionWhereThereIsRoom) {
+  const read::Profile profile = small_profile();
+  const auto machines = model::builtin_machines();
+  const join::Analysis analysis = join::join_profiles({profile}, machines, {});
+  EXPECT_THAT(table_report(analysis, {.width = 80}), Not(HasSubstr("90 % bound")));
+  const std::string wide = table_report(analysis, {.width = 100});
+  EXPECT_THAT(wide, HasSubstr("90 % bound"));
+  EXPECT_THAT(wide, testing::ContainsRegex("174.25 +[0-9.]+ to [0-9.]+ compute"));
+}
+
 TEST(TableReport, SaysHowManyTimesAreUpperBounds) {
   read::Profile profile = small_profile();
   EXPECT_THAT(report_of(profile), Not(HasSubstr("are upper bounds")));
@@ -99,7 +119,7 @@ TEST(TableReport, NamesReasonsAndUpperBoundsAtItsFoot) {
   EXPECT_THAT(report, HasSubstr("   <= 57.00"));
   EXPECT_THAT(report, HasSubstr("\n<= the GPU waited for the host inside most samples"));
   EXPECT_THAT(report, HasSubstr("no prediction (1)\n"));
-  EXPECT_THAT(report, HasSubstr("\n(1) 1 row: no model for embedding\n"));
+  EXPECT_THAT(report, HasSubstr("\n(1)         1 row: no model for embedding\n"));
 }
 
 TEST(TableReport, TopLeavesTheSmallRowsOut) {
