@@ -17,17 +17,31 @@ namespace {
 constexpr int kLongestWaitMs = 2000;
 constexpr int kPollMs = 10;
 
+constinit std::atomic<const char*> file_before_the_end{nullptr};
+
 }  // namespace
+
+void note_file_before_the_end(const char* path) noexcept {
+  file_before_the_end.store(path);
+}
 
 void wait_for_the_end() noexcept {
   const sigset_t all = sys::all_but_faults();
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
     usleep(kPollMs * 1000);
-  sys::say(sys::LogLevel::kError,
-           "prof.json was not written within %d ms after signal %d: the samples since the last "
-           "checkpoint are lost",
-           kLongestWaitMs, ending_signal.load());
+  const char* file = file_before_the_end.load();
+  if (file != nullptr) {
+    sys::say_uncounted(
+        "wrote %s; the last samples are missing, since signal %d came inside the driver; next: "
+        "prof-analyze %s",
+        file, ending_signal.load(), file);
+  } else {
+    sys::say(sys::LogLevel::kError,
+             "prof.json was not written within %d ms after signal %d: the samples since the last "
+             "checkpoint are lost",
+             kLongestWaitMs, ending_signal.load());
+  }
   die_of(ending_signal.load());
 }
 

@@ -375,7 +375,8 @@ void Session::go_on_watching() {
 
 void Session::finish_and_die(int signal) {
   // First without a word to the driver: the interrupted thread may hold a lock of its.
-  if (state() != RunState::kDone) writer->write_checkpoint_now();
+  if (state() != RunState::kDone && writer->write_checkpoint_now().empty())
+    hook::note_file_before_the_end(writer->path().c_str());
   const bool is_complete = close_run(End::kBySignal).is_complete;
   sys::turn_off_silently();
   writer->write_now(is_complete);
