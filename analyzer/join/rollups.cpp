@@ -50,7 +50,10 @@ std::string operator_of(const MergedRow& row) {
     const auto end = name.find("::", begin);
     if (end != name.npos) name.erase(begin, end + 2 - begin);
   }
-  return name.substr(0, name.find_first_of("<("));
+  name.resize(std::min(name.find_first_of("<("), name.size()));
+  while (name.ends_with(' '))  // "Memcpy DtoD (Device -> Device)"
+    name.pop_back();
+  return name;
 }
 
 struct Sums {
@@ -116,7 +119,7 @@ constexpr std::array<CauseWords, 11> kCauseWords{
      {"copies of pageable memory", "pin it: pin_memory=True, and copy with non_blocking=True"},
      {"attention of single products", "use scaled_dot_product_attention"},
      {"collectives that take longer than their transfer",
-      "other ranks come later, or the links are shared; prof-analyze ranks says which comes last"},
+      "other ranks come later, or the links are shared"},
      {"slower than predicted", "look at the largest"},
      {"unfused operators", ""},      // each remedy is a cause of its own
      {"far above the bound", ""}}};  // the two below
@@ -159,7 +162,18 @@ class CauseFinder {
     }
     add_idle(causes);
     add_rank_waits(causes);
-    const double least_us = kLeastCausePercent * 0.01 * analysis_.iteration.us.value_or(0.0);
+    const double iteration_us = analysis_.iteration.us.value_or(0.0);
+    for (Cause& cause : causes) {
+      if (!(iteration_us > 0)) break;
+      if (cause.name == kCauseWords.at(static_cast<std::size_t>(CauseKind::kRanks)).name)
+        cause.advice +=
+            analysis_.runs.size() > 1
+                ? "; prof-analyze ranks says which comes last"
+                : "; with a file of each rank, prof-analyze ranks says which comes last";
+      if (cause.rows == 0) cause.share_percent = 100 * cause.time_us / iteration_us;
+      cause.gain_percent = std::min(cause.share_percent, 100 * cause.gain_us / iteration_us);
+    }
+    const double least_us = kLeastCausePercent * 0.01 * iteration_us;
     std::erase_if(causes, [&](const Cause& cause) { return !(cause.gain_us >= least_us); });
     std::ranges::stable_sort(causes, std::greater(), &Cause::gain_us);
     return causes;
@@ -180,9 +194,14 @@ class CauseFinder {
         cause.advice = key.substr(colon + 2);
       }
     }
+    add_time(cause, row);
+    add_gain({kind, key}, row, gain_us);
+  }
+
+  static void add_time(Cause& cause, const MergedRow& row) {
     ++cause.rows;
     cause.time_us += *row.in_iteration_us;
-    add_gain({kind, key}, row, gain_us);
+    cause.share_percent += row.share_percent.value_or(0.0);
   }
 
   void add_gain(const Key& key, const MergedRow& row, double gain_us) {
@@ -221,8 +240,7 @@ class CauseFinder {
         const std::size_t merged = merged_of[row];
         if (is_in_run[merged]) continue;  // of another device
         is_in_run[merged] = true;
-        ++cause.rows;
-        cause.time_us += *analysis_.merged[merged].in_iteration_us;
+        add_time(cause, analysis_.merged[merged]);
       }
       add_gain(key, first, (run.measured_us - run.fused_us) / devices);
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -115,12 +116,13 @@ std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<fs::path> files;
   for (const std::string& argument : arguments) {
     std::error_code error;
-    if (!fs::is_directory(argument, error)) {
+    if (fs::is_directory(argument, error)) {
+      std::ranges::move(files_in(argument), std::back_inserter(files));
+    } else if (fs::exists(argument, error)) {
       files.emplace_back(argument);
-      continue;
+    } else {
+      throw InputError(fmt::format("{}: No such file or directory", argument));
     }
-    const std::vector<fs::path> inside = files_in(argument);
-    files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
 }

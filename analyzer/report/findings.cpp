@@ -64,6 +64,11 @@ std::string describe_doubts(const join::Analysis& analysis) {
     doubts +=
         "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
         "programs with --torch, or set INLINE_PROF_ITERATION. ";
+  const bool are_of_several_runs = std::ranges::any_of(
+      analysis.warnings,
+      [](const std::string& warning) { return warning.starts_with("doubtful: the files"); });
+  if (are_of_several_runs)
+    doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
     doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
                           rows, rows == 1 ? " is" : "s are");
@@ -119,7 +124,7 @@ std::string with_capital(std::string text) {
 }
 
 // Names the three largest causes: "dtype casts 29.0 % (94 kernels), launch-bound 20.1 %".
-std::string describe_causes(const std::vector<join::Cause>& causes, double iteration_us) {
+std::string describe_causes(const std::vector<join::Cause>& causes) {
   constexpr std::size_t most_causes = 3;
   std::vector<std::string> words;
   for (const join::Cause& cause : causes) {
@@ -127,8 +132,7 @@ std::string describe_causes(const std::vector<join::Cause>& causes, double itera
     const std::string kernels =
         cause.rows == 0 ? ""
                         : fmt::format(" ({} kernel{})", cause.rows, cause.rows == 1 ? "" : "s");
-    words.push_back(
-        fmt::format("{} {:.1f} %{}", cause.name, 100.0 * cause.time_us / iteration_us, kernels));
+    words.push_back(fmt::format("{} {:.1f} %{}", cause.name, cause.share_percent, kernels));
   }
   return with_capital(fmt::format("{} of the step.", fmt::join(words, ", ")));
 }
@@ -245,11 +249,11 @@ bool is_torch_without_names(const join::Analysis& analysis) {
 }
 
 // Returns what to do about the largest cause that is not idle time, which has words of its own.
-std::string describe_remedy(const std::vector<join::Cause>& causes, double iteration_us) {
+std::string describe_remedy(const std::vector<join::Cause>& causes) {
   for (const join::Cause& cause : causes) {
     if (cause.rows == 0) continue;
     return fmt::format("{}, up to {:.1f} % of the step: {}, first in {}.", with_capital(cause.name),
-                       100.0 * cause.gain_us / iteration_us, cause.advice,
+                       cause.gain_percent, cause.advice,
                        shortened(readable_name(cause.where), kMostOfAName));
   }
   return {};
@@ -273,11 +277,6 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   }
   const auto missing = join::missing_samples(analysis);
   const bool is_cut_short = missing && !analysis.runs.front().profile.complete;
-  if (missing && missing->left_out > 0) {
-    steps.push_back(
-        fmt::format("The schedule left {} of {} rows out: --layer GLOB shows the others.",
-                    grouped(missing->left_out), grouped(missing->left_out + missing->events)));
-  }
   if (is_cut_short && missing->without > 0) {
     // By the default policy one of each comes first.
     const bool takes_turns = analysis.runs.front().profile.profiler.policy == "interleaved";
@@ -293,10 +292,17 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
     steps.emplace_back("Name the GPU with --machine, so that there are predictions.");
   }
-  if (!causes.empty()) {
-    if (const std::string remedy = describe_remedy(causes, *analysis.iteration.us); !remedy.empty())
-      steps.push_back(remedy);
-  }
+  const auto say = [&steps](std::string step) {
+    if (!step.empty()) steps.push_back(std::move(step));
+  };
+  const bool waits_most = !causes.empty() && causes.front().rows == 0;
+  const auto say_waiting = [&] {
+    if (!analysis.shares_percent) return;
+    say(describe_last_rank(analysis));
+    say(describe_idle(analysis));
+  };
+  if (waits_most) say_waiting();
+  say(describe_remedy(causes));
   if (analysis.shares_percent) {
     const join::Shares& percent = *analysis.shares_percent;
     if (percent.seen >= kMuchPercent && !(missing && missing->left_out > 0)) {
@@ -310,17 +316,20 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
           shortened(printable(name_of(*rows.unpredicted)), kMostOfAName),
           rows.unpredicted->share_percent.value_or(0.0)));
     }
-    if (const std::string last = describe_last_rank(analysis); !last.empty()) steps.push_back(last);
-    const std::string idle = describe_idle(analysis);
-    if (!idle.empty()) {
-      steps.push_back(idle);
-    } else if (percent.idle >= kMuchPercent) {
-      steps.push_back(fmt::format(
-          "Find out what the other {:.0f} % is: a GPU that waits for its host, or work that the "
-          "schedule leaves out.",
-          percent.idle));
+    if (!waits_most) say_waiting();
+    if (percent.idle >= kMuchPercent && describe_idle(analysis).empty()) {
+      say(
+          fmt::format("Find out what the other {:.0f} % is: a GPU that waits for its host, or work "
+                      "that the schedule leaves out.",
+                      percent.idle));
     }
   }
+  if (missing && missing->left_out > 0) {
+    steps.push_back(fmt::format("The schedule left {} of {} rows out.", grouped(missing->left_out),
+                                grouped(missing->left_out + missing->events)));
+  }
+  if (steps.empty() && !analysis.runs.empty() && !analysis.runs.front().profile.complete)
+    return "Let the run go on until it has all its samples.";
   if (steps.empty()) return "Nothing here asks for a next step.";
   // Two lines of a terminal: the first step, and what else fits.
   constexpr std::size_t most_characters = 134;
@@ -331,13 +340,34 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   return text;
 }
 
+Findings describe_nothing(const join::Analysis& analysis) {
+  const read::Profile& profile = analysis.runs.front().profile;
+  const bool ended_early = std::ranges::any_of(profile.warnings, [](const std::string& warning) {
+    return warning.find("ended in the warm-up") != std::string::npos;
+  });
+  return {.what = describe_doubts(analysis) + "Nothing was measured.",
+          .why = profile.warnings.empty() ? "No event has a sample."
+                                          : with_capital(printable(profile.warnings.front())) + ".",
+          .next = ended_early
+                      ? fmt::format("Run more iterations: the first {} are the warm-up, and each "
+                                    "later one measures an event.",
+                                    profile.profiler.warmup_iterations.value_or(0))
+                      : "Name events that the program has: prof-schedule --from FILE --list."};
+}
+
 }  // namespace
 
+bool is_nothing_measured(const join::Analysis& analysis) {
+  return !analysis.runs.empty() && !analysis.rows.empty() &&
+         std::ranges::all_of(analysis.rows, [](const join::Row& row) { return row.samples == 0; });
+}
+
 Findings findings(const join::Analysis& analysis) {
+  if (is_nothing_measured(analysis)) return describe_nothing(analysis);
   const join::NotableRows rows = join::notable_rows(analysis);
   const std::vector<join::Cause> causes = join::find_causes(analysis);
   return {.what = describe_doubts(analysis) + describe_whole(analysis),
-          .why = !causes.empty()      ? describe_causes(causes, *analysis.iteration.us)
+          .why = !causes.empty()      ? describe_causes(causes)
                  : !rows.slow.empty() ? describe_slow(rows)
                                       : describe_not_slow(rows),
           .next = describe_next(analysis, rows, causes)};

@@ -270,7 +270,7 @@ void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 std::string describe_longest_path(const join::Analysis& analysis) {
   std::string text = fmt::format("the longest takes {:.3f} ms", *analysis.longest_path_us * 1e-3);
   if (analysis.all_predicted_us) {
-    text += fmt::format("; {:.3f} ms if no row took longer than predicted",
+    text += fmt::format("; {:.3f} ms if no row took longer than predicted and the gaps stayed",
                         *analysis.all_predicted_us * 1e-3);
   }
   return text;
@@ -295,12 +295,26 @@ std::string describe_predicted_path(const join::Analysis& analysis) {
             ? fmt::format(", and estimates of {} rows without a sample", analysis.unmeasured_events)
             : "");
   }
-  if (analysis.predicted_part < 0.9995) {
-    text += fmt::format("; {:.1f} % of it are predictions, the rest counts as measured",
-                        analysis.predicted_part * 100);
-  }
-  return text;
+  return text + describe_predicted_part(analysis);
 }
+
+}  // namespace
+
+std::string describe_predicted_part(const join::Analysis& analysis) {
+  std::vector<std::string> as_measured;
+  if (analysis.predicted_part < 0.9995) as_measured.emplace_back("the rest");
+  constexpr double noticeable_percent = 0.5;
+  if (analysis.shares_percent && analysis.shares_percent->idle > noticeable_percent)
+    as_measured.push_back(
+        fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
+  const std::string text =
+      fmt::format("; {:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
+  if (as_measured.empty()) return text;
+  return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
+                            as_measured.size() == 1 ? "counts" : "count");
+}
+
+namespace {
 
 std::string describe_outliers(const join::Analysis& analysis) {
   return fmt::format("{} of {} samples lie beyond {:g} times the median deviation of their event",

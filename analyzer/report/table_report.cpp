@@ -192,32 +192,25 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
 constexpr std::size_t kMostTotals = 10;
 constexpr std::size_t kMostCauses = 5;
 
-std::string percent_of(double us, const std::optional<double>& whole_us) {
-  return whole_us && *whole_us > 0 ? fmt::format("{:.1f}%", 100.0 * us / *whole_us) : "-";
-}
-
 void write_causes(std::string& out, const join::Analysis& analysis, std::size_t width) {
   const std::vector<join::Cause> causes = join::find_causes(analysis);
   if (causes.empty()) return;
   out += "\ncould be saved at most\n";
   for (std::size_t i = 0; i < std::min(kMostCauses, causes.size()); ++i) {
     const join::Cause& cause = causes[i];
-    const std::string kernels =
-        cause.rows == 0
-            ? ""
-            : fmt::format(": {} kernel{}, {} of the step", cause.rows, cause.rows == 1 ? "" : "s",
-                          percent_of(cause.time_us, analysis.iteration.us));
-    out += fmt::format("{:>7} {:>10.2f} us  {}\n", percent_of(cause.gain_us, analysis.iteration.us),
-                       cause.gain_us, shortened(cause.name, width - 22 - kernels.size()) + kernels);
+    const std::string kernels = cause.rows == 0
+                                    ? ""
+                                    : fmt::format(": {} kernel{}, {:.1f}% of the step", cause.rows,
+                                                  cause.rows == 1 ? "" : "s", cause.share_percent);
+    out += fmt::format("{:>6.1f}% {:>10.2f} us  {}\n", cause.gain_percent, cause.gain_us,
+                       shortened(cause.name, width - 22 - kernels.size()) + kernels);
     std::string advice = cause.advice;
     if (!cause.where.empty())
       advice += fmt::format("; first {}{}", cause.rows == 0 ? "" : "in ",
                             shortened(readable_name(cause.where), 60));
     add_labelled(out, "", advice, width);
   }
-  if (causes.size() > kMostCauses)
-    out += fmt::format("and {} cause{} more\n", causes.size() - kMostCauses,
-                       causes.size() - kMostCauses == 1 ? "" : "s");
+  if (causes.size() > kMostCauses) out += fmt::format("and {} more\n", causes.size() - kMostCauses);
 }
 
 void write_totals(std::string& out, std::string_view title, const std::vector<join::Total>& totals,
@@ -251,8 +244,10 @@ void write_summary(std::string& out, const join::Analysis& analysis, const Table
   for (const std::string& change : described_changes(analysis))
     add_labelled(out, "changed", change, width);
   write_causes(out, analysis, width);
-  write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), width);
-  write_totals(out, "operators", join::totals_by_operator(analysis), width);
+  if (!is_nothing_measured(analysis)) {  // else the times would be predictions
+    write_totals(out, "layers, * for numbers", join::totals_by_layer_pattern(analysis), width);
+    write_totals(out, "operators", join::totals_by_operator(analysis), width);
+  }
   out += '\n';
   if (options.details) return;
   constexpr std::size_t most_warnings = 10;

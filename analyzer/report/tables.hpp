@@ -101,6 +101,13 @@ struct Findings {
 };
 [[nodiscard]] Findings findings(const join::Analysis& analysis);
 
+// True if there are events, and none has a sample: their times are predictions.
+[[nodiscard]] bool is_nothing_measured(const join::Analysis& analysis);
+
+// Returns "; 99.1 % of the kernels' time is predicted, the rest and waiting (93.0 % of the step)
+// count as measured", to follow the predicted time of a step.
+[[nodiscard]] std::string describe_predicted_part(const join::Analysis& analysis);
+
 // Returns the report as one page, which needs no other file and no network.  Names from files are
 // data in it: report/html/page.js shows them as text.  `machines` are the candidates for the
 // roofline; samples are shown if the analysis has kept them.  The page can switch to

@@ -12,6 +12,7 @@
 #include "read/machine.hpp"
 #include "read/read_profile.hpp"
 #include "read/text_lines.hpp"
+#include "report/tables.hpp"
 #include "report/iteration_report.hpp"
 
 #include <fmt/format.h>
@@ -43,9 +44,10 @@ struct RunIteration {
   std::optional<double> ours_us;   // the longest path's, with predictions where there are any
   std::optional<double> lower_us;  // of ours: the 90 % interval
   std::optional<double> upper_us;
-  double ours_part = 0;  // of it, by predictions
-  std::string note;      // about `published_us`; may be empty
-  std::string reason;    // why there is no such path
+  std::string ours_words;  // of it: what is predicted
+  double ours_part = 0;    // of it, by predictions
+  std::string note;        // about `published_us`; may be empty
+  std::string reason;      // why there is no such path
 };
 
 // Each outermost row of the first device is an operator with its calls as kernels.
@@ -97,6 +99,7 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
   result.iterations = ours.runs.front().profile.iter_time_ms.size();
   result.ours_us = ours.predicted_path_us;
   result.ours_part = ours.predicted_part;
+  result.ours_words = report::describe_predicted_part(ours).substr(2);
   result.reason = ours.longest_path_reason;
   if (ours.predicted_path_ci90_us) {
     result.lower_us = ours.predicted_path_ci90_us->lower;
@@ -123,8 +126,7 @@ std::string run_iteration_text(const RunIteration& iteration) {
   if (iteration.lower_us)
     text += fmt::format("  90 % interval {:.2f} to {:.2f} us\n", *iteration.lower_us,
                         *iteration.upper_us);
-  return text + fmt::format("  {:.1f} % of it are predictions, the rest is as measured\n",
-                            100 * iteration.ours_part);
+  return text + fmt::format("  {}\n", iteration.ours_words);
 }
 
 std::string run_iteration_json(const RunIteration& iteration) {

@@ -61,6 +61,35 @@ void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string
       hashes.size()));
 }
 
+// Traces have no event list: of one program they have most kernels in common.
+void warn_of_kernels(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  if (are_of_pipelines(all)) return;
+  for (const FileFacts& own : all) {
+    const std::set<std::string>& first = all.front().kernels;
+    const std::size_t fewer = std::min(first.size(), own.kernels.size());
+    const auto common = std::ranges::count_if(
+        own.kernels, [&](const std::string& name) { return first.contains(name); });
+    if (2 * static_cast<std::size_t>(common) >= fewer) continue;
+    warnings.push_back(
+        fmt::format("doubtful: the files are not of one run: {} and {} have {} of {} kernels in "
+                    "common; give those of one run, or set them beside each other with compare",
+                    all.front().file, own.file, common, fewer));
+    return;
+  }
+}
+
+void warn_of_gpus(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  const auto other =
+      std::ranges::find_if(all, [&](const FileFacts& own) { return own.gpus != all.front().gpus; });
+  if (other == all.end()) return;
+  warnings.push_back(
+      fmt::format("doubtful: the files are of different GPUs: {} of {}, {} of {}; a report of one "
+                  "run adds them "
+                  "up all the same",
+                  all.front().file, fmt::join(all.front().gpus, ", "), other->file,
+                  fmt::join(other->gpus, ", ")));
+}
+
 void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::map<std::int64_t, std::vector<std::string_view>> files_of;
   std::map<std::int64_t, std::set<std::string_view>> starts_of;  // of files with histories
@@ -182,14 +211,18 @@ FileFacts file_facts(const read::Profile& profile) {
                   .event_list_hash =
                       profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
                   .exchanges = exchanges_of(profile),
+                  .gpus = {},
+                  .kernels = kernels_of(profile),
                   .host = profile.host_name,
                   .device_ids = {},
                   .started_at = profile.started_at,
                   .iteration_ms = {},
                   .iteration_launches = profile.profiler.iteration_launches.value_or(0),
                   .is_watched = profile.watched.has_value()};
-  for (const read::Device& device : profile.devices)
+  for (const read::Device& device : profile.devices) {
     facts.device_ids.push_back(device.device_id);
+    facts.gpus.insert(device.name);
+  }
   std::ranges::sort(facts.device_ids);
   if (profile.profiler.iteration_source == "auto" && !profile.iter_time_ms.empty())
     facts.iteration_ms = median(profile.iter_time_ms);
@@ -209,6 +242,8 @@ std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
   std::vector<std::string> warnings;
   warn_of_formats(files, warnings);
   warn_of_programs(files, warnings);
+  warn_of_kernels(files, warnings);
+  warn_of_gpus(files, warnings);
   warn_of_repeated_ranks(files, warnings);
   warn_of_repeated_hosts(files, warnings);
   warn_of_iterations(files, warnings);

@@ -18,6 +18,8 @@ struct FileFacts {
   std::optional<std::int64_t> world_size;
   std::string event_list_hash;      // empty if the file does not say
   std::set<std::string> exchanges;  // the communicators of its sends and receives
+  std::set<std::string> gpus;       // names of its devices
+  std::set<std::string> kernels;    // names; of a file without an event list's hash
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
   std::string started_at;
@@ -33,7 +35,7 @@ struct FileFacts {
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 
-// Returns what speaks against the files being the ranks of one run: formats or programs that
+// Returns what speaks against the files being the ranks of one run: formats, GPUs or programs that
 // differ, a rank (or, if ranks are not known, a host's devices) that is there twice, one that is
 // missing; iterations that take another time than most ranks' do.  A report is made of them all the
 // same, since somebody may want to see two runs side by side; each sentence names files or ranks.

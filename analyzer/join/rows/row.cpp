@@ -150,6 +150,14 @@ std::set<std::string> exchanges_of(const read::Profile& profile) {
   return exchanges;
 }
 
+std::set<std::string> kernels_of(const read::Profile& profile) {
+  std::set<std::string> kernels;
+  if (!profile.profiler.event_list_hash.empty()) return kernels;
+  for (const read::Event& event : profile.events)
+    kernels.insert(event.kernel_name);
+  return kernels;
+}
+
 std::string communicator_of(const read::Op& op) {
   const std::string comm = attribute_text(op, "comm");
   const std::string sequence = attribute_text(op, "sequence");

@@ -212,6 +212,7 @@ struct Run {
   read::Profile profile;  // its events are joined into rows, and gone unless they were asked for
   Iteration iteration;
   std::set<std::string> exchanges;    // communicators of its sends and receives
+  std::set<std::string> kernels;      // names, of a file without a hash of its event list
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };
 
@@ -235,6 +236,9 @@ void find_nesting(std::vector<Row>& rows);
 
 // The communicators of the sends and receives, as far as the file says them.
 [[nodiscard]] std::set<std::string> exchanges_of(const read::Profile& profile);
+
+// The names of the kernels of a file that has no hash of its event list; else nothing.
+[[nodiscard]] std::set<std::string> kernels_of(const read::Profile& profile);
 
 // Returns "Block_*/Linear_*" for "Block_12/Linear_36" and "blocks.*.attn" for "blocks.3.attn":
 // layers that differ in their numbers only have one pattern.

@@ -189,7 +189,14 @@ class Summary(InAFolder):
         # An event that was not asked for lacks nothing.
         document["events"][0]["reason"] = ""
         words, _ = self.summary(self.write("only.json", document))
-        self.assertIn("next The schedule left 1 of 2 rows out: --layer GLOB shows the others.", words)
+        self.assertNotIn("rows have no sample", words)
+        # Without any sample the times would be predictions.
+        document["events"][1]["measured_times_ms"] = []
+        document["warnings"] = ["the program ended in the warm-up, after iteration 9 of 10: nothing was measured"]
+        file = self.write("nothing.json", document)
+        self.assertIn("Nothing was measured. why The program ended in the warm-up, after iteration 9 of 10: nothing "
+                      "was measured. next Run more iterations: the first 10 are the warm-up", self.summary(file)[0])
+        self.assertNotIn("operators", run(file).stdout)
         # A sample of each is enough for what to do next.
         document["events"][0]["measured_times_ms"] = [0.1]
         document["events"][1]["measured_times_ms"] = [0.1]
@@ -199,6 +206,9 @@ class Summary(InAFolder):
         compared = run("compare", file, self.write("two_each.json", document)).stdout
         self.assertIn("next measure longer: 2 of 2 layers cannot be decided: run 22 steps with --repeat 6",
                       " ".join(compared.split()))
+
+    def test_a_file_that_is_missing_is_no_part_of_a_run(self):
+        self.assert_refused(1, "comapre: No such file or directory", "comapre", self.write("run.json", profile(100)))
 
     def test_a_simulated_run_says_so_first(self):
         file = self.write("sim.json", profile(100, simulated=True))

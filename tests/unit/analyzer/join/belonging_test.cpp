@@ -96,6 +96,24 @@ TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {
                           "them count"));
 }
 
+TEST(Belonging, FilesOfOtherGpusOrKernelsAreDoubtful) {
+  std::vector<FileFacts> runs{run("a", {}, {}), run("b", {}, {})};
+  runs[0].gpus = {"H100"};
+  runs[1].gpus = {"V100"};
+  runs[0].kernels = {"gemm", "norm", "nccl_ring"};
+  runs[1].kernels = {"gemm", "norm", "nccl_tree", "copy"};
+  EXPECT_THAT(belonging_warnings(runs),
+              ElementsAre("doubtful: the files are of different GPUs: a of H100, b of V100; a "
+                          "report of one run adds them up all the same"));
+  runs[1].gpus = {"H100"};
+  EXPECT_THAT(belonging_warnings(runs), IsEmpty());
+  runs[1].kernels = {"conv", "norm", "pool", "copy"};
+  EXPECT_THAT(belonging_warnings(runs),
+              ElementsAre("doubtful: the files are not of one run: a and b have 1 of 3 kernels in "
+                          "common; give those of one run, or set them beside each other with "
+                          "compare"));
+}
+
 TEST(Belonging, FormatsThatDifferAreNamedWithAFileOfEach) {
   std::vector<FileFacts> runs{run("old", {}, {}), run("new", {}, {}), run("newer", {}, {})};
   runs[0].format = "prof.json generation 1";

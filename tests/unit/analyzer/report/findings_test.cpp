@@ -124,6 +124,17 @@ TEST(Findings, SayWhatTheGpuWaitsForMost) {
             "the largest part before Gpt.blocks.0: leave the wait out, or make it later.");
 }
 
+TEST(Findings, TheLargestCauseIsTheNextStep) {
+  join::Analysis analysis = analysed_run(profile_of(
+      {EventBuilder("copy", 0, 1).op(test::memory_op(500000, 500000)).samples_us({40})}, 1000));
+  join::Idle idle = idle_run(join::IdleReason::kLaunchingThread, "fc").idle.front();
+  analysis.idle = {idle};
+  EXPECT_THAT(findings(analysis).next, testing::StartsWith("The GPU waits 31 % of the step"));
+  idle.parts[static_cast<std::size_t>(join::IdleReason::kLaunchingThread)].us = 20;
+  analysis.idle = {idle};
+  EXPECT_THAT(findings(analysis).next, testing::StartsWith("Far above the bound"));
+}
+
 TEST(Findings, NameTheRankThatTheOthersWaitForAndWhatKeepsIt) {
   join::Analysis analysis = idle_run(join::IdleReason::kBetweenIterations, "");
   join::Run& other = analysis.runs.emplace_back();
