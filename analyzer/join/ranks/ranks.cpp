@@ -160,6 +160,7 @@ std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& 
   const auto sends = [](const RankSummary& rank) { return !rank.facts.exchanges.empty(); };
   if (std::ranges::all_of(ranks, is_like_first) || !std::ranges::all_of(ranks, sends)) return {};
   std::vector<const RankSummary*> ordered;
+  ordered.reserve(ranks.size());
   for (const RankSummary& rank : ranks)
     ordered.push_back(&rank);
   std::ranges::stable_sort(ordered, {}, [](const RankSummary* rank) { return rank->facts.rank; });
