@@ -14,12 +14,14 @@ namespace {
 constexpr const char* kSumOfChildren = "sum of children";
 constexpr double kFalseDiscoveryRate = 0.05;
 
-// Returns what name and grid tell, which is no prediction: "; by name and grid ...".
+// Returns what name and grid tell, which is no prediction.
 std::string known_of_kernel(const Row& row, const RowInput& input) {
   if (input.launch == nullptr || input.launch->grid[0] == 0) return {};  // no single kernel
   const auto known = model::known_by_name(row.event.str(), *input.launch);
   if (!known) return {};
-  return "; by name and grid " + model::known_by_name_text(*known, input.machine);
+  const std::string text = model::known_by_name_text(*known, input.machine);
+  return known->most_elements > 0 ? "; by name and grid " + text
+                                  : "; by name " + text + ", whose grid does not tell its sizes";
 }
 
 model::Operation operation_of(const Row& row, const RowInput& input) {

@@ -363,7 +363,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       {"norm", 3.0, 0.7, 1.3, 0.2},
       {"norm_vectorized", 2.5, 0.8, 3.0, 0.3},
       {"norm_weights", 4.0, 0.5, 1.3, 0.4},
-      {"cat", 3.3, 0.4, 0.85, 0.3},
+      {"cat", 3.3, 0.75, 0.85, 0.3},
       {"cat_vectorized", 3.0, 0.7, 2.0, 0.3},
       {"gather", 2.9, 0.5, 0.8, 0.3},
       {"gather_vectorized", 2.5, 0.7, 3.0, 0.3},

@@ -194,6 +194,13 @@ class Call {
         argument.type == "TensorList" ? element_bytes_of_kernel(kernel_) : element_bytes(argument);
     return distinct_elements(argument) * size;
   }
+  // The first truth value among the arguments; empty if there is none.
+  [[nodiscard]] std::string_view first_bool() const {
+    const auto found = std::ranges::find_if(call_.arguments, [](const Argument& argument) {
+      return argument.value == "True" || argument.value == "False";
+    });
+    return found == call_.arguments.end() ? std::string_view() : std::string_view(found->value);
+  }
   // Null where the argument is no tensor.
   [[nodiscard]] const Argument* tensor(std::size_t place) const {
     return place < call_.arguments.size() && call_.arguments[place].is_tensor()
@@ -739,15 +746,20 @@ Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, b
   if (q.size() == 3 && k.size() == 3) {
     // Sequences one behind the other, with a list of where each begins: as if all were equally
     // long.
-    const Argument* const starts = call.tensor(before == 0 ? 3 : 9);
-    const std::int64_t sequences = starts == nullptr ? 0 : elements(*starts) - 1;
+    const auto starts = std::ranges::find_if(call.tensors(), [](const Argument* tensor) {
+      return tensor->type == "int" && tensor->sizes.size() == 1 && tensor->sizes[0].size() == 1;
+    });
+    const std::int64_t sequences = starts == call.tensors().end() ? 0 : elements(**starts) - 1;
     if (sequences < 1) return {};
     for (Sizes* const sizes : {&q, &k}) {
       sizes->insert(sizes->begin(), sequences);
       (*sizes)[1] /= sequences;
     }
   }
-  if (q.size() != 4 || k.size() != 4 || type == nullptr || type->name.empty()) return {};
+  // A cache in pages has another first dimension.
+  if (q.size() != 4 || k.size() != 4 || q[0] != k[0] || type == nullptr || type->name.empty())
+    return {};
+  if (call.launches({"prepare_varlen"})) return {};
   const bool is_backward = before > 0;
   if (call.launches({"splitkv_combine", "FwdCombine"}))
     return memory("reduction", 2 * bytes(*query), bytes(*query));
@@ -769,8 +781,8 @@ Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, b
   return op;
 }
 
-// The operators' arguments differ in where they say that attention is causal: as a truth value, or
-// as the kind of a mask, 0 for none.
+// The operators' arguments differ in where they say that attention is causal: as a truth value,
+// which is flash-attention's first one in all its versions, or as the kind of a mask, 0 for none.
 bool is_causal(const Call& call) {
   static constexpr std::array<std::pair<std::string_view, std::size_t>, 8> places{{
       {"_efficient_attention_forward", 9},
@@ -783,13 +795,8 @@ bool is_causal(const Call& call) {
       {"_flash_attention_forward", 8},
   }};
   const std::string_view name = call.name();
+  if (call.is_of("flash_attn") || name.starts_with("FlashAttn")) return is_true(call.first_bool());
   std::size_t at = 4;
-  if (call.is_of("flash_attn") || name.starts_with("FlashAttn")) {
-    const bool is_varlen =
-        name.find("varlen") != std::string_view::npos || name == "FlashAttnVarlenFunc";
-    const bool is_backward = name.ends_with("backward");
-    return is_true(call.value(is_varlen ? (is_backward ? 15 : 9) : (is_backward ? 11 : 5)));
-  }
   if (name == "_cudnn_attention_forward") at = 10;
   // PyTorch 2.5 put the mask and the sums of the exponentials before dropout.
   if (name == "_scaled_dot_product_cudnn_attention") at = call.arguments() > 7 ? 6 : 4;
@@ -1177,6 +1184,8 @@ const std::unordered_map<std::string, Rule>& rules_by_name() {
 Rule rule_of(std::string_view name) {
   if (name.starts_with("triton_tem_")) return nullptr;  // a product or attention, by a template
   if (name.starts_with("triton_")) return fused;
+  const auto& rules = rules_by_name();
+  if (const auto whole = rules.find(std::string(name)); whole != rules.end()) return whole->second;
   if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) {
     static constexpr std::array<std::string_view, 6> spaces{
         "aten", "fsdp", "_C", "_C_cache_ops", "flash_attn", "sgl_kernel"};
@@ -1184,7 +1193,6 @@ Rule rule_of(std::string_view name) {
       return nullptr;
     name.remove_prefix(colons + 2);
   }
-  const auto& rules = rules_by_name();
   auto it = rules.find(std::string(name));
   if (it == rules.end() && name.ends_with('_'))
     it = rules.find(std::string(name.substr(0, name.size() - 1)));

@@ -411,7 +411,9 @@ class Reader {
     if (call == nullptr) return Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
     if (const auto found = compiled_products_.find(index); found != compiled_products_.end())
       return found->second;
-    const OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
+    OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
+    if (known.name == "aten::cat" && std::ranges::none_of(known.arguments, &Argument::is_tensor))
+      known.arguments = joined_tensors(static_cast<std::size_t>(place.operation), launch);
     auto joint = experts_.operation(place.operation, known, name, launch);
     if (!joint) joint = sparse_operation(known, name);
     if (const auto look_ups = joint ? std::nullopt : look_ups_around(*call, known))
@@ -419,6 +421,39 @@ class Reader {
     if (!joint) return operation_of(known, name, launch);
     joint->source = known.name;
     return joint;
+  }
+
+  // Older traces have no sizes of lists.  A concatenation writes as much as its gradient has, and
+  // that of a split reads the split's own gradients.
+  std::vector<Argument> joined_tensors(std::size_t operation, const LaunchShape& launch) {
+    if (!gradients_of_lists_) {
+      gradients_of_lists_.emplace();
+      for (const HostEvent& host : trace_.host) {
+        const std::string& name = trace_.names.text(host.name);
+        if (name == "CatBackward0" || name == "StackBackward0")
+          gradients_of_lists_->emplace(host.sequence, &host);
+      }
+    }
+    const auto arguments_of = [&](const HostEvent& event) {
+      return operator_call(trace_.names.text(event.name), event.args).arguments;
+    };
+    const HostEvent& concatenation = trace_.host[operation];
+    constexpr std::size_t most_before = 256;  // operators inside of the same function
+    for (std::size_t i = operation + 1; i-- > 0 && operation - i < most_before;) {
+      const HostEvent& around = trace_.host[i];
+      if (around.thread != concatenation.thread) break;
+      if (around.kind != HostKind::kOperator || around.end_us < concatenation.end_us) continue;
+      const auto gradient = gradients_of_lists_->find(around.sequence);
+      if (around.sequence >= 0 && gradient != gradients_of_lists_->end() &&
+          gradient->second->start_us > around.start_us)
+        return arguments_of(*gradient->second);
+      if (trace_.names.text(around.name).starts_with("aten::")) continue;
+      auto arguments = arguments_of(around);
+      const auto tensors = std::ranges::count_if(arguments, &Argument::is_tensor);
+      // A row of blocks for each tensor that is joined.
+      return tensors == 1 || tensors == launch.grid[1] ? arguments : std::vector<Argument>{};
+    }
+    return {};
   }
 
   // The look-ups that the operator makes, or whose gradient it computes.  A gradient knows its
@@ -531,6 +566,7 @@ class Reader {
   std::unordered_map<std::size_t, Op> compiled_products_;  // by work
   Experts experts_;
   std::optional<std::multimap<double, LookUps>> look_ups_;  // by the start of their call
+  std::optional<std::unordered_map<std::int64_t, const HostEvent*>> gradients_of_lists_;
   Profile profile_;
   std::map<Key, std::size_t> event_of_key_;
   std::vector<std::optional<std::size_t>> event_of_work_;   // before events were left out

@@ -335,6 +335,35 @@ TEST(TorchTrace, ProductsOfCompiledFunctionsHaveTheSizesOfTheWeightsThatFit) {
                                       "CompiledFunctionBackward"}));  // a batch
 }
 
+TEST(TorchTrace, ConcatenationsOfListsWithoutSizesHaveThoseOfTheirGradient) {
+  const std::string unsized = R"("Input Dims": [[], []], "Input type": ["TensorList", "Scalar"])";
+  const Profile profile = read_trace_text(trace_of({
+      host("cpu_op", "aten::cat", 0, 9, unsized + R"(, "Sequence number": 3)"),
+      launch(1, 1),
+      host("cpu_op", "aten::cat", 10, 9, unsized + R"(, "Sequence number": 4)"),
+      launch(11, 2),
+      host(
+          "cpu_op", "CatBackward0", 20, 9,
+          R"("Sequence number": 3, "Fwd thread id": 1, "Input Dims": [[8, 5]], "Input type": ["float"])",
+          2),
+      host(
+          "cpu_op", "SplitWithSizesBackward0", 30, 9,
+          R"("Sequence number": 2, "Fwd thread id": 1, "Input Dims": [[8, 3], [8, 4]], "Input type": ["float", "float"])",
+          2),
+      host("cpu_op", "aten::cat", 31, 7, unsized, 2),
+      launch(32, 3, 2),
+      kernel("CatArrayBatchedCopy<float, 1>", 50, 5, 1, "264, 3, 1"),
+      kernel("CatArrayBatchedCopy<float, 2>", 60, 5, 2, "264, 3, 1"),
+      kernel("CatArrayBatchedCopy<float, 3>", 70, 5, 3, "264, 2, 1"),
+  }));
+  ASSERT_EQ(profile.events.size(), 3U);
+  EXPECT_EQ(op_text(*profile.events[0].op),
+            "memory class=copy elements=40 read_bytes=160 write_bytes=160");
+  EXPECT_EQ(profile.events[1].op->kind, "operator") << "nothing knows how much it joins";
+  EXPECT_EQ(op_text(*profile.events[2].op),
+            "memory class=copy elements=56 read_bytes=224 write_bytes=224");
+}
+
 TEST(TorchTrace, WinogradsProductsAreABatchOfTheTilesPoints) {
   const Profile profile = read_trace_text(trace_of({
       host(
@@ -444,6 +473,21 @@ const OperatorCase kOperators[] = {
      "attention batch=2 causal=true head_dim=16 heads=8 kv_heads=4 kv_len=64 pass=forward q_len=64 "
      "type=f16",
      R"("Concrete Inputs": ["", "", "", "0.", "0.25", "True"])"},
+    {"flash_attention_3_of_sequences_behind_each_other", "flash_attn_3::fwd", "hhh____iiSS",
+     "[128, 8, 64], [128, 4, 64], [128, 4, 64], [], [], [], [], [3], [3], [], []",
+     "void cutlass::device_kernel<flash::FlashAttnFwdSm90<x>>",
+     "attention batch=2 causal=true head_dim=64 heads=8 kv_heads=4 kv_len=64 pass=forward q_len=64 "
+     "type=f16",
+     R"("Concrete Inputs": ["", "", "", "", "", "", "", "", "", "0.125", "True"])"},
+    {"flash_attention_3_of_a_cache_in_pages", "flash_attn_3::fwd", "hhh",
+     "[2, 1, 8, 64], [99, 16, 4, 64], [99, 16, 4, 64]",
+     "void cutlass::device_kernel<flash::FlashAttnFwdSm90<x>>", "operator"},
+    {"gradient_of_flash_attention_3", "flash_attn_3::bwd", "hhhhS",
+     "[2, 64, 8, 64], [2, 64, 8, 64], [2, 64, 4, 64], [2, 64, 4, 64], []",
+     "void cutlass::device_kernel<flash::FlashAttnBwdSm90<x>>",
+     "attention batch=2 causal=false head_dim=64 heads=8 kv_heads=4 kv_len=64 pass=backward "
+     "q_len=64 type=f16",
+     R"("Concrete Inputs": ["", "", "", "", "False"])"},
     {"sum_of_attentions_parts", "flash_attn::_flash_attn_forward", "hh",
      "[2, 1, 8, 16], [2, 64, 4, 16]", "void flash_fwd_splitkv_combine_kernel<x>",
      "memory class=reduction read_bytes=1024 write_bytes=512"},
