@@ -30,6 +30,11 @@ bool is_in_table(const read::Op& op, std::string_view kernel_name) {
   return kind != OpKind::kMemory || family == nullptr || family->name == "vectorized";
 }
 
+// Returns the upper end of the interval over its lower one.
+double width(const Prediction& prediction) {
+  return prediction.interval90->second.value / prediction.interval90->first.value;
+}
+
 // The delay of a kernel that ends while another stream does this.
 struct Delay {
   std::uint8_t read::Neighbours::*percent;
@@ -144,10 +149,14 @@ Outcome Predictor::predict_alone(const read::Op& op, const read::Machine& machin
                                  const LaunchedKernel& kernel) const {
   Outcome any = predict_any_kernel(op, machine, kernel);
   if (chosen_ == Models::kRoofline || kernel.name.empty()) return any;
-  if (any.prediction && any.prediction->interval90 && is_in_table(op, kernel.name)) return any;
   auto of_family =
       families_of(machine).predict(kernel.name, kernel.blocks, op, machine, any.prediction);
   if (!of_family) return any;
+  // Far from a table's rows the family may know more of attention.
+  if (any.prediction && any.prediction->interval90 && is_in_table(op, kernel.name) &&
+      (op_kind_from_name(op.kind) != OpKind::kAttention ||
+       width(*any.prediction) <= width(*of_family)))
+    return any;
   return {std::move(of_family), ""};
 }
 

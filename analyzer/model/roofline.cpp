@@ -340,6 +340,10 @@ constexpr double kL2Gain = 3;
 constexpr double kLeastLatency = 0.5;
 constexpr double kMostLatency = 3;
 constexpr double kFillLatency = 0.5;
+// Copies inside the memory that are long and no whole pages take so much longer: 3 to 12 us on
+// V100, 4 us on B200 (tests/data/real_traces).
+constexpr double kBrokenPageUs = 4;
+constexpr std::int64_t kPageBytes = 4096, kLongBytes = 1 << 21;
 
 struct Way {
   std::optional<double> gb_per_s;
@@ -424,7 +428,10 @@ Outcome predict_copy(const read::Op& op, const read::Machine& machine) {
   if (!way->gb_per_s) return Outcome::none(fmt::format("{} has no {}", machine.id, way->missing));
   const double move_us = work.traffic.value / (*way->gb_per_s * 1e3);
   // The driver's own kernel for fills is the shortest that there is.
-  const double latency_us = (direction == "fill" ? kFillLatency : 1) * machine.launch_floor_us;
+  double latency_us = (direction == "fill" ? kFillLatency : 1) * machine.launch_floor_us;
+  const std::int64_t bytes = op.get<std::int64_t>("bytes").value_or(0);
+  if (direction == "device_to_device" && bytes > kLongBytes && bytes % kPageBytes != 0)
+    latency_us += kBrokenPageUs;
   Prediction prediction;
   prediction.time = microseconds(latency_us + move_us / way->reached.usual);
   prediction.bound = move_us / way->reached.usual > latency_us ? way->bound : Bound::kLaunch;

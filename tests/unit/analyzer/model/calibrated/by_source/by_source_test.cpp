@@ -97,6 +97,8 @@ TEST(BySource, AnOperationTakesItsPhaseAndItsKernelsParameters) {
   // A kernel of a generation that no table has is its family's.
   EXPECT_TRUE(
       of(attention_op(2048, 2048, true), "flash_fwd_kernel<...>").model.starts_with("family"));
+  // So far from the encoders of the table that the family knows more.
+  EXPECT_LT(width(of(attention_op(4096, 4096, false), "FlashAttnFwdSm90<...>")), 3);
   read::Op backward = attention_op(2048, 2048, true);
   backward.attributes.emplace_back("pass", std::string("backward"));
   const auto gradient = of(backward, "");
