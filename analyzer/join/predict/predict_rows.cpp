@@ -271,6 +271,7 @@ std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) 
     if (sorted[i] <= static_cast<double>(i + 1) / count * rate) limit = sorted[i];
   }
   std::vector<bool> found;
+  found.reserve(p_values.size());
   for (const double p : p_values)
     found.push_back(p <= limit);
   return found;

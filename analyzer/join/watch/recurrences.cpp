@@ -314,6 +314,7 @@ std::vector<Recurrence> find_recurrences(const WatchedRun& run, double least_rat
   if (run.columns.empty() || run.ranks.empty()) return found;
   const std::vector<Series> relative = relative_to_peers(run, &WatchedRank::own_us);
   std::vector<SlowTime> slow;
+  slow.reserve(relative.size());
   for (const Series& one : relative)
     slow.push_back(slow_time(one, run.columns, least_ratio));
   const std::set<std::size_t> hardware = add_hardware(found, run, slow);
