@@ -8,8 +8,8 @@ namespace inline_prof::hook {
 // The signal; 0: none.
 extern constinit std::atomic<int> ending_signal;
 
-// Names the file that holds all but the samples on their way: for these the writer needs the driver,
-// which the thread that was interrupted may have locked.  The text must stay.
+// Names the file that holds all but the samples on their way: for these the writer needs the
+// driver, which the thread that was interrupted may have locked.  The text must stay.
 void note_file_before_the_end(const char* path) noexcept;
 
 // Ends the process as the signal would have, once the file is written, or after two seconds.

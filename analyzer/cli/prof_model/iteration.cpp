@@ -12,8 +12,8 @@
 #include "read/machine.hpp"
 #include "read/read_profile.hpp"
 #include "read/text_lines.hpp"
-#include "report/tables.hpp"
 #include "report/iteration_report.hpp"
+#include "report/tables.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
