@@ -185,10 +185,9 @@ function showCauses(layers) {
   if (data.causes.length === 0) {
     for (const link of document.querySelectorAll('.verdict a[href="#causes"]')) link.href = '#totals';
   }
-  for (const [name, gain, time, rows, advice, where, row] of data.causes) {
-    const percent = (us) => (100 * us / data.iteration_us).toFixed(1) + ' %';
-    const item = element('li', {}, element('b', {}, name), ': ' + percent(gain) + ', ' + microseconds(gain) + ' us' +
-        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel that takes ' : ' kernels that take ') + percent(time) : '') + '; ' + advice + ' ');
+  for (const [name, gain, gainPercent, share, rows, advice, where, row] of data.causes) {
+    const item = element('li', {}, element('b', {}, name), ': ' + gainPercent.toFixed(1) + ' %, ' + microseconds(gain) + ' us' +
+        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel that takes ' : ' kernels that take ') + share.toFixed(1) + ' %' : '') + '; ' + advice + ' ');
     item.append(row === null ? where : button(where, () => layers.choose(row)));
     byId('cause-list').append(item);
   }
