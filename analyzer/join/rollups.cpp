@@ -165,11 +165,6 @@ class CauseFinder {
     const double iteration_us = analysis_.iteration.us.value_or(0.0);
     for (Cause& cause : causes) {
       if (!(iteration_us > 0)) break;
-      if (cause.name == kCauseWords.at(static_cast<std::size_t>(CauseKind::kRanks)).name)
-        cause.advice +=
-            analysis_.runs.size() > 1
-                ? "; prof-analyze ranks says which comes last"
-                : "; with a file of each rank, prof-analyze ranks says which comes last";
       if (cause.rows == 0) cause.share_percent = 100 * cause.time_us / iteration_us;
       cause.gain_percent = std::min(cause.share_percent, 100 * cause.gain_us / iteration_us);
     }
@@ -188,6 +183,11 @@ class CauseFinder {
       const CauseWords& words = kCauseWords.at(static_cast<std::size_t>(kind));
       cause.name = words.name;
       cause.advice = kind == CauseKind::kRemedy ? key : words.advice;
+      if (kind == CauseKind::kRanks)
+        cause.advice +=
+            analysis_.runs.size() > 1
+                ? "; prof-analyze ranks says which comes last"
+                : "; with a file of each rank, prof-analyze ranks says which comes last";
       // "elements are addressed one by one: make the tensors contiguous": a cause and its remedy.
       if (const std::size_t colon = key.find(": "); colon != std::string::npos) {
         cause.name = key.substr(0, colon);

@@ -296,10 +296,11 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
     if (!step.empty()) steps.push_back(std::move(step));
   };
   const bool waits_most = !causes.empty() && causes.front().rows == 0;
+  const std::string idle = describe_idle(analysis);
   const auto say_waiting = [&] {
     if (!analysis.shares_percent) return;
     say(describe_last_rank(analysis));
-    say(describe_idle(analysis));
+    say(idle);
   };
   if (waits_most) say_waiting();
   say(describe_remedy(causes));
@@ -317,7 +318,7 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
           rows.unpredicted->share_percent.value_or(0.0)));
     }
     if (!waits_most) say_waiting();
-    if (percent.idle >= kMuchPercent && describe_idle(analysis).empty()) {
+    if (percent.idle >= kMuchPercent && idle.empty()) {
       say(
           fmt::format("Find out what the other {:.0f} % is: a GPU that waits for its host, or work "
                       "that the schedule leaves out.",

@@ -295,7 +295,7 @@ std::string describe_predicted_path(const join::Analysis& analysis) {
             ? fmt::format(", and estimates of {} rows without a sample", analysis.unmeasured_events)
             : "");
   }
-  return text + describe_predicted_part(analysis);
+  return text + "; " + describe_predicted_part(analysis);
 }
 
 }  // namespace
@@ -308,7 +308,7 @@ std::string describe_predicted_part(const join::Analysis& analysis) {
     as_measured.push_back(
         fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
   const std::string text =
-      fmt::format("; {:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
+      fmt::format("{:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
   if (as_measured.empty()) return text;
   return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
                             as_measured.size() == 1 ? "counts" : "count");

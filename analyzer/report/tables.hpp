@@ -104,7 +104,7 @@ struct Findings {
 // True if there are events, and none has a sample: their times are predictions.
 [[nodiscard]] bool is_nothing_measured(const join::Analysis& analysis);
 
-// Returns "; 99.1 % of the kernels' time is predicted, the rest and waiting (93.0 % of the step)
+// Returns "99.1 % of the kernels' time is predicted, the rest and waiting (93.0 % of the step)
 // count as measured", to follow the predicted time of a step.
 [[nodiscard]] std::string describe_predicted_part(const join::Analysis& analysis);
 

@@ -99,7 +99,7 @@ RunIteration iteration_of_run(const std::filesystem::path& file,
   result.iterations = ours.runs.front().profile.iter_time_ms.size();
   result.ours_us = ours.predicted_path_us;
   result.ours_part = ours.predicted_part;
-  result.ours_words = report::describe_predicted_part(ours).substr(2);
+  result.ours_words = report::describe_predicted_part(ours);
   result.reason = ours.longest_path_reason;
   if (ours.predicted_path_ci90_us) {
     result.lower_us = ours.predicted_path_ci90_us->lower;
