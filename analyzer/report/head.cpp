@@ -307,7 +307,7 @@ std::string describe_predicted_part(const join::Analysis& analysis) {
   if (analysis.shares_percent && analysis.shares_percent->idle > noticeable_percent)
     as_measured.push_back(
         fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
-  const std::string text =
+  std::string text =
       fmt::format("{:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
   if (as_measured.empty()) return text;
   return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
