@@ -203,9 +203,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
-  return *std::ranges::min_element(
-      known, [word](auto a, auto b) { return edit_distance(word, a) < edit_distance(word, b); });
+std::string_view near_word(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view nearest;
+  std::size_t least = 3;  // more changes than a slip of the fingers makes
+  for (const std::string_view each : known) {
+    const std::size_t changes = edit_distance(word, each);
+    if (changes >= least) continue;
+    least = changes;
+    nearest = each;
+  }
+  return nearest;
 }
 
 }  // namespace inline_prof::base

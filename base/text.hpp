@@ -46,8 +46,8 @@ namespace inline_prof::base {
 [[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
 
 // Returns the word of `known` that takes the fewest changes of a byte to reach from `word`, for
-// "did you mean". `known` has at least one word.
-[[nodiscard]] std::string_view nearest_word(std::string_view word,
-                                            std::span<const std::string_view> known);
+// "did you mean"; the empty text if each takes more than two.
+[[nodiscard]] std::string_view near_word(std::string_view word,
+                                         std::span<const std::string_view> known);
 
 }  // namespace inline_prof::base

@@ -172,9 +172,10 @@ class Reader {
 
   void warn_unknown(const JsonMember& member, std::span<const std::string_view> known) {
     warn([&] {
+      const std::string_view near = base::near_word(member.key, known);
       return json_place(text_, member.key_offset) + ": the key " + in_quotes(member.key) +
-             " is not known and is left out; the nearest known is " +
-             in_quotes(base::nearest_word(member.key, known));
+             " is not known and is left out" +
+             (near.empty() ? "" : "; did you mean " + in_quotes(near) + "?");
     });
   }
 

@@ -354,12 +354,11 @@ void warn_of_unknown_names(Config& config) {
     const std::string_view text = *entry;
     if (!text.starts_with(kPrefix)) continue;
     const std::string name(text.substr(0, text.find('=')));
-    const std::string nearest(base::nearest_word(name, names));
-    if (name == nearest) continue;
-    std::string warning = name;
-    warning.append(": unknown variable; did you mean ")
-        .append(nearest)
-        .append("? prof-run --help-env lists the known ones");
+    const std::string_view near = base::near_word(name, names);
+    if (name == near) continue;
+    std::string warning = name + ": unknown variable; ";
+    if (!near.empty()) warning.append("did you mean ").append(near).append("? ");
+    warning.append("prof-run --help-env lists the known ones");
     say(LogLevel::kWarning, "%s", warning.c_str());
     config.warnings.push_back(std::move(warning));
   }

@@ -1,8 +1,14 @@
 #include "cli/common/program.hpp"
 
+#include "base/text.hpp"
 #include "cli/common/result_file.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace inline_prof::cli {
 namespace {
@@ -15,6 +21,20 @@ std::string indented(std::string_view lines) {
     if (c == '\n') text += "  ";
   }
   return text;
+}
+
+// Throws UsageError where the first word is a subcommand but for a slip of the fingers: as a file
+// it would only be missed.
+void refuse_misspelt(std::span<const Subcommand> subcommands, std::string_view word) {
+  std::vector<std::string_view> names;
+  names.reserve(subcommands.size());
+  for (const Subcommand& subcommand : subcommands)
+    names.push_back(subcommand.name);
+  const std::string_view near = base::near_word(word, names);
+  std::error_code unreadable;
+  if (near.empty() || near == word || std::filesystem::exists(word, unreadable)) return;
+  throw UsageError(
+      fmt::format("{}: neither a subcommand nor a file; did you mean {}?", word, near));
 }
 
 }  // namespace
@@ -32,6 +52,7 @@ int run_program(const ProgramTexts& texts, std::span<const Subcommand> subcomman
                argc, argv,
                [&](Command& program) {
                  set_arguments(argc, argv);
+                 if (argc > 1) refuse_misspelt(subcommands, argv[1]);
                  for (const Subcommand& subcommand : subcommands) {
                    Command command = program.add_subcommand(std::string(subcommand.name),
                                                             std::string(subcommand.summary));

@@ -62,9 +62,9 @@ TEST(ParseScheduleJson, WarnsOfAnUnknownKeyAndNamesTheNearest) {
       "\"forward_events\": [\"e\"]}}}");
   EXPECT_THAT(spec.warnings,
               ElementsAre("s.json: line 2, column 3: the key \"polcy\" is not known and is left "
-                          "out; the nearest known is \"policy\"",
+                          "out; did you mean \"policy\"?",
                           "s.json: line 3, column 20: the key \"foward_events\" is not known and "
-                          "is left out; the nearest known is \"forward_events\""));
+                          "is left out; did you mean \"forward_events\"?"));
 }
 
 TEST(ParseScheduleJson, WarnsOfTwoLayersWithTheSameEvent) {

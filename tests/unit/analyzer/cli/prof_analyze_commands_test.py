@@ -208,7 +208,9 @@ class Summary(InAFolder):
                       " ".join(compared.split()))
 
     def test_a_file_that_is_missing_is_no_part_of_a_run(self):
-        self.assert_refused(1, "comapre: No such file or directory", "comapre", self.write("run.json", profile(100)))
+        file = self.write("run.json", profile(100))
+        self.assert_refused(1, "gone: No such file or directory", "gone", file)
+        self.assert_refused(2, "comapre: neither a subcommand nor a file; did you mean compare?", "comapre", file)
 
     def test_a_simulated_run_says_so_first(self):
         file = self.write("sim.json", profile(100, simulated=True))
