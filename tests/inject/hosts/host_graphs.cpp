@@ -283,7 +283,7 @@ void run_changing(const Device& device, bool by_update) {
   const auto [graph, first, second] = two_kernels(device);
   std::vector<CUgraphExec> execs{host::instantiated(graph)};
   const int every = number("every", 1);
-  train(device, execs, [&](int step) {
+  train(device, execs, [&, graph = graph, second = second](int step) {
     if (step == 0 || step % every != 0) return;
     const auto parameters =
         kernel_parameters(device, 1, static_cast<unsigned>(16 + 16 * (step / every % 2)));
@@ -444,7 +444,7 @@ void run_made(const Device& device) {
   run_simple(device, Make(device));
 }
 
-const std::map<std::string, Run> runs = {
+const std::map<std::string, Run> kRuns = {
     {"chain", run_captured<chain>},
     {"overlapping", run_captured<overlapping_chain>},
     {"labelled", run_captured<labelled>},
@@ -484,10 +484,10 @@ int main(int argc, char** argv) {
   }
   CHECK(cuInit(0));
   const std::string shape = argc > 1 ? argv[1] : "chain";
-  const auto run = runs.find(shape);
+  const auto run = kRuns.find(shape);
   if (shape == "devices" || shape == "threads") {
     run_devices(shape == "threads");
-  } else if (run != runs.end()) {
+  } else if (run != kRuns.end()) {
     run->second(open_device(0));
   } else {
     host::fail("no such shape", 0);

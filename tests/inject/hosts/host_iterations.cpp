@@ -39,6 +39,7 @@ Gpu open_gpu(const std::vector<LaunchProgram>& programs, int device = 0) {
   Gpu gpu;
   gpu.context = host::open_context(device);
   std::vector<std::string> names;
+  names.reserve(numbers.size());
   for (const std::uint32_t number : numbers)
     names.push_back("k" + std::to_string(number) + "_");
   const auto kernels = host::load_kernels(names);

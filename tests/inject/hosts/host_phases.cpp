@@ -105,8 +105,10 @@ class Program {
   const std::vector<CUfunction>& kernels_of(const Stage& stage) {
     auto& kernels = kernels_[stage.name];
     if (!kernels.empty()) return kernels;
+    const int count = stage.is_random ? kRandomKernels : stage.kernels;
     std::vector<std::string> names;
-    for (int i = 0; i < (stage.is_random ? kRandomKernels : stage.kernels); ++i)
+    names.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i)
       names.push_back(stage.name + "_" + std::to_string(i) + "_");
     return kernels = host::load_kernels(names);
   }

@@ -62,7 +62,7 @@ std::string mangled_name(int number) {
     name += "_layer";
   std::string type = "f";
   for (int depth = 0; depth < 60; ++depth)
-    type = "4TileI" + type + "E";
+    type.insert(0, "4TileI").append("E");
   return "_Z" + std::to_string(name.size()) + name + "I" + type + type + "Evv";
 }
 

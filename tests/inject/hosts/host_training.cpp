@@ -60,7 +60,7 @@ struct Number {
   const char* name;  // --name=VALUE
   int Options::*value;
 };
-const Number numbers[] = {
+const Number kNumbers[] = {
     {"--iterations", &Options::iterations}, {"--devices", &Options::devices},
     {"--streams", &Options::streams},       {"--threads", &Options::threads},
     {"--repeats", &Options::repeats},       {"--labels-of-one-use", &Options::labels_of_one_use},
@@ -72,7 +72,7 @@ struct Flag {
   const char* name;
   bool Options::*value;
 };
-const Flag flags[] = {
+const Flag kFlags[] = {
     {"--no-boundaries", &Options::no_boundaries},
     {"--no-labels", &Options::no_labels},
     {"--data", &Options::data},
@@ -102,10 +102,10 @@ Options parse(int argc, char** argv) {
     const std::string_view argument = argv[i];
     const std::size_t equals = argument.find('=');
     bool is_known = false;
-    for (const auto& [name, value] : flags) {
+    for (const auto& [name, value] : kFlags) {
       if (argument == name) options.*value = is_known = true;
     }
-    for (const auto& [name, value] : numbers) {
+    for (const auto& [name, value] : kNumbers) {
       if (equals == std::string_view::npos || argument.substr(0, equals) != name) continue;
       options.*value = std::atoi(argv[i] + equals + 1);
       is_known = true;
