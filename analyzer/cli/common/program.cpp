@@ -44,10 +44,11 @@ int run_program(const ProgramTexts& texts, std::span<const Subcommand> subcomman
   std::string footer = "Examples:" + indented(texts.examples);
   for (const Subcommand& subcommand : subcommands)
     footer += indented(subcommand.examples);
+  const std::string end = "\n\n" + std::string(texts.end);
   int status = 0;
   return parse({.name = std::string(texts.name),
                 .description = std::string(texts.description),
-                .footer = footer + "\n\n" + std::string(texts.end),
+                .footer = footer + end,
                 .version = std::string(texts.name) + " " INLINE_PROF_VERSION},
                argc, argv,
                [&](Command& program) {
@@ -56,6 +57,7 @@ int run_program(const ProgramTexts& texts, std::span<const Subcommand> subcomman
                  for (const Subcommand& subcommand : subcommands) {
                    Command command = program.add_subcommand(std::string(subcommand.name),
                                                             std::string(subcommand.summary));
+                   command.footer("Examples:" + indented(subcommand.examples) + end);
                    subcommand.declare(command, status);
                  }
                  declare(program);
