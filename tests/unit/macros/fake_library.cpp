@@ -26,6 +26,7 @@ const char* or_dash(const char* text) {
 
 std::size_t number_of(inline_prof_site* site) {
   if (site == nullptr) return 0;
+  const std::scoped_lock lock(mutex);
   const auto found = std::find(sites.begin(), sites.end(), site);
   const auto number = static_cast<std::size_t>(found - sites.begin()) + 1;
   if (found == sites.end()) sites.push_back(site);
@@ -34,57 +35,49 @@ std::size_t number_of(inline_prof_site* site) {
 }
 
 void write_down(std::string line) {
+  const std::scoped_lock lock(mutex);
   calls.push_back(std::move(line));
 }
 
 void initialize(int use_cuda_graph, int exit_when_finished) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("initialize {} {}", use_cuda_graph, exit_when_finished));
 }
 
 void iteration() {
-  const std::scoped_lock lock(mutex);
   write_down("iteration");
 }
 
 void record(inline_prof_site* site, const char* label, void* stream, int device_id,
             int could_be_in_cuda_graph, const char* extra_info) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("record {} site {} stream {} device {} graph {} extra {}", label,
                          number_of(site), stream, device_id, could_be_in_cuda_graph,
                          or_dash(extra_info)));
 }
 
 int record_data(const char* label, void* stream, const char* data, int device_id) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("record_data {} stream {} data {} device {}", label, stream, or_dash(data),
                          device_id));
   return 1;
 }
 
 void scope_push(const char* label, void* stream) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("push {} stream {}", label, stream));
 }
 
 void scope_pop() {
-  const std::scoped_lock lock(mutex);
   write_down("pop");
 }
 
 void unit_test_start(const char* test_name) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("unit_test_start {}", test_name));
 }
 
 void unit_test_stop() {
-  const std::scoped_lock lock(mutex);
   write_down("unit_test_stop");
 }
 
 void op(inline_prof_site* site, const char* label, const char* kind,
         const inline_prof_attribute* attributes, int attribute_count) {
-  const std::scoped_lock lock(mutex);
   std::string line = fmt::format("op {} site {} {}", label, number_of(site), kind);
   for (int i = 0; i < attribute_count; ++i) {
     const auto& attribute = attributes[i];
@@ -99,22 +92,18 @@ uint32_t wants() {
 }
 
 void layer_set(uint64_t id, const char* path) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("layer_set {} {}", id, or_dash(path)));
 }
 
 void layer_end(uint64_t id) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("layer_end {}", id));
 }
 
 void layer_follow(uint64_t id, const char* const* path) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("layer_follow {} {}", id, or_dash(path == nullptr ? nullptr : *path)));
 }
 
 void call_open() {
-  const std::scoped_lock lock(mutex);
   write_down("call_open");
 }
 
@@ -123,7 +112,6 @@ int call_launches() {
 }
 
 void call_close(const char* name, const char* layer, const inline_prof_work*, int work_count) {
-  const std::scoped_lock lock(mutex);
   write_down(fmt::format("call_close {} {} {}", or_dash(name), or_dash(layer), work_count));
 }
 
