@@ -268,58 +268,22 @@ extern "C" [[gnu::visibility("default")]] void launch_recorder_step() {
 
 namespace {
 
-struct Entry {
-  std::string_view name;
-  void* ours;
-};
-
-#define ENTRY(name)                           \
-  Entry {                                     \
-#name, reinterpret_cast < void*>(&(name)) \
-  }
-
-void* ours(std::string_view name) {
-  static const Entry entries[] = {ENTRY(cuLaunchKernel),
-                                  ENTRY(cuLaunchKernel_ptsz),
-                                  ENTRY(cuLaunchCooperativeKernel),
-                                  ENTRY(cuLaunchCooperativeKernel_ptsz),
-                                  ENTRY(cuLaunchKernelEx),
-                                  ENTRY(cuLaunchKernelEx_ptsz),
-                                  ENTRY(cuGraphLaunch),
-                                  ENTRY(cuGraphLaunch_ptsz),
-                                  ENTRY(cuStreamSynchronize),
-                                  ENTRY(cuStreamSynchronize_ptsz),
-                                  ENTRY(cuMemcpyDtoH_v2),
-                                  ENTRY(cuMemcpyDtoH_v2_ptds),
-                                  ENTRY(cuMemcpyDtoHAsync_v2),
-                                  ENTRY(cuMemcpyDtoHAsync_v2_ptsz),
-                                  ENTRY(cuMemcpyHtoD_v2),
-                                  ENTRY(cuMemcpyHtoD_v2_ptds),
-                                  ENTRY(cuMemcpyHtoDAsync_v2),
-                                  ENTRY(cuMemcpyHtoDAsync_v2_ptsz),
-                                  ENTRY(cuMemcpy),
-                                  ENTRY(cuMemcpy_ptds),
-                                  ENTRY(cuMemcpyAsync),
-                                  ENTRY(cuMemcpyAsync_ptsz),
-                                  ENTRY(cuMemAllocAsync),
-                                  ENTRY(cuMemAllocAsync_ptsz),
-                                  ENTRY(cuMemAlloc_v2),
-                                  ENTRY(cuEventSynchronize),
-                                  ENTRY(cuCtxSynchronize),
-                                  ENTRY(cuGraphInstantiateWithFlags),
-                                  ENTRY(cuGraphInstantiateWithParams),
-                                  ENTRY(cuGraphInstantiateWithParams_ptsz)};
-  for (const Entry& entry : entries) {
-    if (entry.name == name) return entry.ours;
-  }
-  return nullptr;
+// Returns the function of this library that has the name, if there is one.
+void* ours(const char* name) {
+  static void* const library = [] {
+    Dl_info self{};
+    dladdr(reinterpret_cast<void*>(&launch_recorder_step), &self);
+    return dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }();
+  return real_dlsym()(library, name);
 }
 
 // Ours for what the driver answers with, where that is one of the functions above.
 void replace(std::string_view asked, void** address) {
   for (const char* ending : {"", "_v2", "_ptsz", "_ptds", "_v2_ptsz", "_v2_ptds"}) {
     const std::string name = std::string(asked) + ending;
-    if (void* our = ours(name); our != nullptr && *address == driver_function(name.c_str())) {
+    if (void* our = ours(name.c_str());
+        our != nullptr && *address == driver_function(name.c_str())) {
       *address = our;
       return;
     }
