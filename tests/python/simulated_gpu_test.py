@@ -148,7 +148,7 @@ class SimulatedGpuTest(FolderTest):
         self.assertEqual(done.stdout, "trained on cpu\ntrained on cuda\nchild 0\n", done.stderr)
 
     @needs_torch
-    def test_what_operators_move_is_counted_by_hand(self):
+    def test_what_operators_move_is_in_the_profile(self):  # operators_test counts more of them by hand
         done = self.run_host("operators.py", "80", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(done.stdout, "modes 0\n")
         found = {}
@@ -156,14 +156,8 @@ class SimulatedGpuTest(FolderTest):
             found.setdefault(event["layer_name"], []).append(event.get("op", {}))
         matrix, row = 256 * 1000 * 4, 1000 * 4
         for name, read, written in (
-                ("two_inputs", 2 * matrix, matrix), ("one_row", matrix + row, matrix), ("expanded", matrix + 256 * 4, matrix),
-                ("twice_the_same", matrix, matrix), ("cast", matrix, matrix // 2), ("transposed", matrix, matrix),
-                ("in_place", matrix, matrix), ("filled", 0, matrix), ("sum", matrix, 256 * 4), ("softmax", matrix, matrix),
-                ("where", 2 * matrix + matrix // 4, matrix), ("together", 2 * matrix, 2 * matrix),
-                ("embedding", 100 * 64 * 4 + 100 * 8, 100 * 64 * 4), ("every_second", matrix // 2, matrix // 2),
-                ("dropout", matrix, matrix + matrix // 4), ("layer_norm", matrix + row, matrix + 2 * 256 * 4),
-                ("lists", 2 * matrix + row, 2 * matrix + row), ("complex", 64 * 64 * 8, 64 * 64 * 8),
-                ("many", matrix, matrix)):
+                ("two_inputs", 2 * matrix, matrix), ("transposed", matrix, matrix), ("dropout", matrix, matrix + matrix // 4),
+                ("layer_norm", matrix + row, matrix + 2 * 256 * 4), ("many", matrix, matrix)):
             for op in found["Net." + name]:
                 self.assertEqual((op.get("read_bytes"), op.get("write_bytes")), (read, written), (name, op))
         self.assertEqual(len(found["Net.many"]), 3)
