@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -154,14 +153,6 @@ TEST(TheBeginOfAnIteration, IsFollowedToTheStreamThatTakesThePlaceOfItsOwn) {
         EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
     }
   }
-}
-
-TEST(TheOutputFile, IsNeverADevicesNeighbour) {
-  const HostRun run = run_host("host_training", {.arguments = {"--iterations=20"},
-                                                 .environment = {"INLINE_PROF_OUT=/dev/full"}});
-  EXPECT_EQ(run.exit_status, 0);
-  EXPECT_THAT(run.output, HasSubstr("/dev/full: is no regular file"));
-  EXPECT_FALSE(std::filesystem::exists("/dev/full.1"));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <pthread.h>
 #include <string>
 #include <string_view>
 #include <sys/wait.h>
@@ -46,14 +45,9 @@ struct Options {
   // Half-way
   bool fork = false;
   bool vfork = false;
-  bool cancel_a_thread = false;  // that launches
-  bool destroy_stream = false;   // a busy stream goes and comes back
+  bool destroy_stream = false;  // a busy stream goes and comes back
   bool reset_device = false;
   bool stuck = false;  // the stream waits for a value that never comes
-  // The end
-  bool exit_in_thread = false;
-  bool abort = false;
-  bool exit_at_once = false;  // no handler runs
 };
 
 struct Number {
@@ -87,13 +81,9 @@ const Flag kFlags[] = {
     {"--exit-when-finished", &Options::exit_when_finished},
     {"--fork", &Options::fork},
     {"--vfork", &Options::vfork},
-    {"--cancel", &Options::cancel_a_thread},
     {"--destroy-stream", &Options::destroy_stream},
     {"--reset-device", &Options::reset_device},
     {"--stuck", &Options::stuck},
-    {"--exit-in-thread", &Options::exit_in_thread},
-    {"--abort", &Options::abort},
-    {"--exit-at-once", &Options::exit_at_once},
 };
 
 Options parse(int argc, char** argv) {
@@ -291,30 +281,6 @@ void start_a_program() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 9) host::fail("the started program", status);
 }
 
-void cancel_a_launching_thread(const Options& options, const Device& device) {
-  struct Work {
-    const Options* options;
-    const Device* device;
-  };
-  Work work{&options, &device};
-  pthread_t thread{};
-  const auto launch_for_ever = [](void* argument) -> void* {
-    const auto& given = *static_cast<const Work*>(argument);
-    CHECK(cuCtxSetCurrent(given.device->context));
-    while (true) {
-      launch(*given.options, *given.device, given.device->c, given.device->streams[0]);
-      launches.fetch_sub(1);  // how many it makes is chance
-      pthread_testcancel();
-    }
-  };
-  if (pthread_create(&thread, nullptr, launch_for_ever, &work) != 0)
-    host::fail("pthread_create", 0);
-  usleep(2000);
-  if (pthread_cancel(thread) != 0) host::fail("pthread_cancel", 0);
-  void* result = nullptr;
-  if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) host::fail("the thread", 0);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -351,7 +317,7 @@ int main(int argc, char** argv) {
     if (i != options.iterations / 2) continue;
     if (options.fork) fork_a_child();
     if (options.vfork) start_a_program();
-    if (options.cancel_a_thread) cancel_a_launching_thread(options, devices[0]);
+
     if (options.stuck) block_for_ever(devices[0].streams[0]);
     if (options.destroy_stream) {
       CHECK(cuStreamSynchronize(devices[0].streams[0]));
@@ -370,9 +336,5 @@ int main(int argc, char** argv) {
     CHECK(cuCtxSynchronize());
   }
   std::printf("host ok, %ld launches\n", launches.load());
-  std::fflush(stdout);
-  if (options.abort) std::abort();
-  if (options.exit_at_once) _exit(5);
-  if (options.exit_in_thread) std::thread([] { std::exit(0); }).join();
   return 0;
 }
