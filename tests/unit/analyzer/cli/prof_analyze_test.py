@@ -13,7 +13,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from program_in_a_folder import InAFolder, run
@@ -180,7 +179,7 @@ class OddInput(InAFolder):
         self.assertIn("1 of %d rows" % MANY_EVENTS, done.stdout)
 
 
-class RealFile(unittest.TestCase):
+class RealFile(InAFolder):
     """A DGX A100, as its README describes it."""
 
     def test_every_matrix_product_is_predicted_and_nearer_after_the_correction(self):
@@ -218,11 +217,8 @@ class RealFile(unittest.TestCase):
         layer, event = "TopMLP.fc5", "fused_fully_connected.bprop.cublasGemmEx_1"
 
         def verdicts(document):
-            with tempfile.TemporaryDirectory() as folder:
-                path = pathlib.Path(folder) / "prof.json"
-                path.write_text(json.dumps(document))
-                report = json.loads(run(path, "--machine", "a100-sxm4-40gb", "--layers",
-                                        A100_LAYERS, "--format", "json").stdout)
+            report = json.loads(run(self.write("prof.json", document), "--machine", "a100-sxm4-40gb", "--layers",
+                                    A100_LAYERS, "--format", "json").stdout)
             return {(row["device_id"], row["layer"], row["event"], row["occurrence"]):
                     row["verdict"] for row in report["rows"] if row["op"] == "gemm"}
 

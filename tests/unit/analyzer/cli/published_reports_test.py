@@ -10,8 +10,9 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from program_in_a_folder import InAFolder
 
 PROF_ANALYZE = sys.argv.pop(1)
 PROF_MODEL = sys.argv.pop(1)
@@ -37,14 +38,12 @@ def rows_of(kind, document):
     return [row for row in document["rows"] if row["op"] == kind]
 
 
-class Reports(unittest.TestCase):
+class Reports(InAFolder):
     def test_a_collective_is_predicted_by_the_published_curve(self):
         rows = rows_of("collective", report(ALLREDUCE))
         self.assertEqual(len(rows), 4)
-        with tempfile.TemporaryDirectory() as folder:
-            table = pathlib.Path(folder) / "one.csv"
-            table.write_text("op,num_gpus,bytes\nall_reduce,8,33554432\n")
-            done = run(PROF_MODEL, "predict", "--model", "collective", table)
+        table = self.write("one.csv", "op,num_gpus,bytes\nall_reduce,8,33554432\n")
+        done = run(PROF_MODEL, "predict", "--model", "collective", table)
         expected = float(next(csv.DictReader(io.StringIO(done.stdout)))["predicted_us"])
         for row in rows:
             self.assertEqual((row["model"], row["predicted_us"]), ("collective published", expected))
@@ -73,32 +72,23 @@ class Reports(unittest.TestCase):
                 self.assertIn(word, text)
 
     def test_parameters_of_another_algorithm_are_one_sentence(self):
-        with tempfile.TemporaryDirectory() as folder:
-            table = pathlib.Path(folder) / "algo5.csv"
-            lines = SEER.read_text().splitlines(keepends=True)
-            table.write_text(lines[0] + "".join(line for line in lines if line.startswith("algo5")))
-            warnings = report(CONV, "--params", f"seer={table}", models="all")["warnings"]
+        lines = SEER.read_text().splitlines(keepends=True)
+        table = self.write("algo5.csv", lines[0] + "".join(line for line in lines if line.startswith("algo5")))
+        warnings = report(CONV, "--params", f"seer={table}", models="all")["warnings"]
         said = [text for text in warnings if text.startswith("seer calibrated, seer published: ")]
         self.assertEqual(len(said), 1, warnings)
         self.assertIn("the parameters hold none of 3 operations: no 2 coefficients flop of algo1_", said[0])
 
     def test_an_attribute_that_a_model_does_not_take_is_said_once(self):
-        with tempfile.TemporaryDirectory() as folder:
-            layers = pathlib.Path(folder) / "layers.json"
-            layers.write_text(json.dumps({"rules": [{"match": "*convert_array*", "op": {
-                "kind": "embedding", "batch": 2048, "tables": 26, "rows": 100, "bag": 2000000, "dim": 128}}]}))
-            warnings = report(DLRM, "--layers", layers, models="all")["warnings"]
+        layers = self.write("layers.json", {"rules": [{"match": "*convert_array*", "op": {
+            "kind": "embedding", "batch": 2048, "tables": 26, "rows": 100, "bag": 2000000, "dim": 128}}]})
+        warnings = report(DLRM, "--layers", layers, models="all")["warnings"]
         said = [text for text in warnings if text.startswith("embedding_forward, embedding_v2: ")]
         self.assertEqual(len(said), 1, warnings)
         self.assertIn("bag_size: expected an integer from 0", said[0])
 
 
-class Fits(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name)
-
+class Fits(InAFolder):
     def test_a_run_gives_seer_its_times(self):
         fitted = self.path / "seer.json"
         done = run(PROF_MODEL, "fit", "--model", "seer", "--prior", SEER, CONV, "-o", fitted)
