@@ -9,10 +9,10 @@
 namespace inline_prof::test {
 
 struct GoldenColumn {
-  std::string column;        // of the file
-  std::string part;          // of the model; "" is the time
-  double tolerance = 1e-12;  // relative
-  double scale = 1.0;        // 1e6 where the file has seconds and the model microseconds
+  std::string column;         // of the file
+  std::string part = column;  // of the model; "" is the time
+  double tolerance = 1e-12;   // relative
+  double scale = 1.0;         // 1e6 where the file has seconds and the model microseconds
 };
 
 // Fails for every cell of `columns` in `file` (below tests/data/golden) that the model does not

@@ -21,15 +21,15 @@ model::ModelOptions main_edition() {
 TEST(PublishedFloat8Roofline, ProductsOfALayer) {
   expect_golden("roofline_gemm", "float8/roofline_gemm.csv",
                 {{"total_3gemm_s", "", 1e-12, kMicroseconds},
-                 {"gemm_output_s", "gemm_output_s"},
-                 {"gemm_grad_input_s", "gemm_grad_input_s"},
-                 {"gemm_grad_weight_s", "gemm_grad_weight_s"}},
+                 {"gemm_output_s"},
+                 {"gemm_grad_input_s"},
+                 {"gemm_grad_weight_s"}},
                 "");
 }
 
 TEST(PublishedFloat8Roofline, Casts) {
   expect_golden("roofline_cast", "float8/roofline_cast.csv",
-                {{"total_s", "", 1e-12, kMicroseconds}, {"n_kernels", "n_kernels"}}, "");
+                {{"total_s", "", 1e-12, kMicroseconds}, {"n_kernels"}}, "");
 }
 
 TEST(PublishedFloat8Roofline, EachKernelOfACast) {
@@ -54,30 +54,24 @@ TEST(PublishedFloat8Roofline, EachKernelOfACast) {
 TEST(PublishedFloat8Roofline, ALayerInTraining) {
   expect_golden("roofline_linear", "float8/roofline_linear.csv",
                 {{"lowp_total_s", "", 1e-12, kMicroseconds},
-                 {"bf16_gemm_s", "bf16_gemm_s"},
-                 {"lowp_gemm_s", "lowp_gemm_s"},
-                 {"lowp_ovhd_s", "lowp_ovhd_s"},
-                 {"speedup", "speedup"}},
+                 {"bf16_gemm_s"},
+                 {"lowp_gemm_s"},
+                 {"lowp_ovhd_s"},
+                 {"speedup"}},
                 "");
 }
 
 TEST(PublishedFloat8Roofline, ALayerInTrainingInTheNewestEdition) {
   expect_golden("roofline_linear", "float8/roofline_main_train.csv",
-                {{"bf16_gemm_s", "bf16_gemm_s"},
-                 {"lowp_gemm_s", "lowp_gemm_s"},
-                 {"lowp_ovhd_s", "lowp_ovhd_s"},
-                 {"speedup", "speedup"}},
-                "", main_edition());
+                {{"bf16_gemm_s"}, {"lowp_gemm_s"}, {"lowp_ovhd_s"}, {"speedup"}}, "",
+                main_edition());
 }
 
 TEST(PublishedFloat8Roofline, ALayerInInference) {
-  expect_golden("roofline_linear", "float8/roofline_main_inference.csv",
-                {{"bf16_act_ovhd_s", "bf16_act_ovhd_s"},
-                 {"bf16_gemm_s", "bf16_gemm_s"},
-                 {"lowp_gemm_s", "lowp_gemm_s"},
-                 {"lowp_ovhd_s", "lowp_ovhd_s"},
-                 {"speedup_fused", "speedup_fused"}},
-                "", main_edition());
+  expect_golden(
+      "roofline_linear", "float8/roofline_main_inference.csv",
+      {{"bf16_act_ovhd_s"}, {"bf16_gemm_s"}, {"lowp_gemm_s"}, {"lowp_ovhd_s"}, {"speedup_fused"}},
+      "", main_edition());
 }
 
 }  // namespace
