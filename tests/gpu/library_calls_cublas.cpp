@@ -40,30 +40,24 @@ void add_typed_products(NamedCalls& calls, cublasHandle_t handle, const Memory& 
   const auto* a = static_cast<const float*>(memory.a);
   const auto* b = static_cast<const float*>(memory.b);
   auto* c = static_cast<float*>(memory.c);
-  calls.add("sgemm", [=] {
-    return [=] {
-      accept(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 64, 48, 32, &kOne, a, 64, b, 32, &kZero,
-                         c, 64),
-             "cublasSgemm");
-    };
+  calls.add_plain("sgemm", [=] {
+    accept(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 64, 48, 32, &kOne, a, 64, b, 32, &kZero, c,
+                       64),
+           "cublasSgemm");
   });
-  calls.add("sgemm in tf32, A transposed", [=] {
-    return [=] {
-      accept(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), "cublasSetMathMode");
-      const cublasStatus_t status = cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, 128, 80, 96,
-                                                &kOne, a, 96, b, 96, &kZero, c, 128);
-      accept(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
-      accept(status, "cublasSgemm");
-    };
+  calls.add_plain("sgemm in tf32, A transposed", [=] {
+    accept(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), "cublasSetMathMode");
+    const cublasStatus_t status = cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, 128, 80, 96, &kOne,
+                                              a, 96, b, 96, &kZero, c, 128);
+    accept(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+    accept(status, "cublasSgemm");
   });
-  calls.add("dgemm, B transposed", [=] {
-    return [=] {
-      accept(cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, 40, 56, 24, &kOneDouble,
-                         static_cast<const double*>(memory.a), 40,
-                         static_cast<const double*>(memory.b), 56, &kZeroDouble,
-                         static_cast<double*>(memory.c), 40),
-             "cublasDgemm");
-    };
+  calls.add_plain("dgemm, B transposed", [=] {
+    accept(
+        cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, 40, 56, 24, &kOneDouble,
+                    static_cast<const double*>(memory.a), 40, static_cast<const double*>(memory.b),
+                    56, &kZeroDouble, static_cast<double*>(memory.c), 40),
+        "cublasDgemm");
   });
   calls.add("sgemm in batches, by pointers", [=] {
     constexpr std::size_t batch = 3;
@@ -91,13 +85,11 @@ struct Shape {
 void add_gemm_ex(NamedCalls& calls, cublasHandle_t handle, const Memory& memory,
                  const std::string& name, const Shape& shape, cudaDataType inputs,
                  cudaDataType output) {
-  calls.add(name, [=] {
-    return [=] {
-      accept(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, shape.m, shape.n, shape.k, &kOne,
-                          memory.a, inputs, shape.m, memory.b, inputs, shape.k, &kZero, memory.c,
-                          output, shape.m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-             "cublasGemmEx");
-    };
+  calls.add_plain(name, [=] {
+    accept(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, shape.m, shape.n, shape.k, &kOne,
+                        memory.a, inputs, shape.m, memory.b, inputs, shape.k, &kZero, memory.c,
+                        output, shape.m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+           "cublasGemmEx");
   });
 }
 
@@ -109,16 +101,14 @@ void add_products(NamedCalls& calls, cublasHandle_t handle, const Memory& memory
                                     std::pair{"gemmEx of f16, one column", Shape{2048, 1, 4096}},
                                     std::pair{"gemmEx of f16, long k", Shape{64, 72, 16384}}})
     add_gemm_ex(calls, handle, memory, name, shape, CUDA_R_16F, CUDA_R_16F);
-  calls.add("gemmStridedBatchedEx of f16", [=] {
+  calls.add_plain("gemmStridedBatchedEx of f16", [=] {
     constexpr int batch = 6;
     constexpr long long m = 128, n = 64, k = 96;
-    return [=] {
-      accept(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, &kOne, memory.a,
-                                        CUDA_R_16F, k, m * k, memory.b, CUDA_R_16F, k, n * k,
-                                        &kZero, memory.c, CUDA_R_16F, m, m * n, batch,
-                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-             "cublasGemmStridedBatchedEx");
-    };
+    accept(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, &kOne, memory.a,
+                                      CUDA_R_16F, k, m * k, memory.b, CUDA_R_16F, k, n * k, &kZero,
+                                      memory.c, CUDA_R_16F, m, m * n, batch, CUBLAS_COMPUTE_32F,
+                                      CUBLAS_GEMM_DEFAULT),
+           "cublasGemmStridedBatchedEx");
   });
 }
 

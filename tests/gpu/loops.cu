@@ -228,30 +228,19 @@ int run_paced(const Options& options) {
 
 // --- training
 
-__global__ void set_up_weights(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void make_batch(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void multiply_forward(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void activate(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void loss_of_batch(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void multiply_backward(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void multiply_for_weights(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
-__global__ void update_weights(std::int64_t cycles) {
-  spin_cycles(cycles);
-}
+// Kernels of a step, which are told apart by their names.
+#define KERNEL_OF_A_STEP(name)                \
+  __global__ void name(std::int64_t cycles) { \
+    spin_cycles(cycles);                      \
+  }
+KERNEL_OF_A_STEP(set_up_weights)
+KERNEL_OF_A_STEP(make_batch)
+KERNEL_OF_A_STEP(multiply_forward)
+KERNEL_OF_A_STEP(activate)
+KERNEL_OF_A_STEP(loss_of_batch)
+KERNEL_OF_A_STEP(multiply_backward)
+KERNEL_OF_A_STEP(multiply_for_weights)
+KERNEL_OF_A_STEP(update_weights)
 
 class Training {
  public:

@@ -52,6 +52,11 @@ class NamedCalls {
     }
   }
 
+  // Adds a call that needs no preparation.
+  void add_plain(const std::string& name, const Call& call) {
+    add(name, [&] { return call; });
+  }
+
   // Makes all calls in each iteration; returns false if one was refused.
   bool make_all(int iterations) const {
     std::string name;
