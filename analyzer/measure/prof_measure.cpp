@@ -276,8 +276,6 @@ constexpr const char* kExamples =
     "  prof-model measure gemm -o gemm.csv              one suite, L2 warm\n"
     "  prof-model measure conv --grid layers.csv -o conv.csv\n"
     "  prof-model measure --from prof.json -o alone.csv what a run met, alone on the GPU\n"
-    "  prof-model measure --suggest PARAMS -o grid.csv  which products would tell most; needs no "
-    "GPU\n"
     "  prof-model fit --model gemm --machine h200-sxm-141gb --set a_type=bf16 measured/gemm.csv\n"
     "\n"
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 nothing could "

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <unistd.h>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -63,6 +66,17 @@ int run_program(const ProgramTexts& texts, std::span<const Subcommand> subcomman
                  declare(program);
                })
       .value_or(status);
+}
+
+void become(std::vector<std::string> command) {
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (std::string& word : command)
+    words.push_back(word.data());
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  throw std::runtime_error(
+      fmt::format("{}: {}", command[0], std::generic_category().message(errno)));
 }
 
 }  // namespace inline_prof::cli

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::cli {
 
@@ -30,5 +32,9 @@ struct ProgramTexts {
 [[nodiscard]] int run_program(const ProgramTexts& texts, std::span<const Subcommand> subcommands,
                               int argc, const char* const* argv,
                               const std::function<void(Command&)>& declare);
+
+// Runs another program in the place of this one: its name, which is looked up in PATH unless it is
+// a path, and its arguments.  Throws std::runtime_error.
+[[noreturn]] void become(std::vector<std::string> command);
 
 }  // namespace inline_prof::cli

@@ -20,6 +20,18 @@ constexpr double kWeightOfAll = 1;
 constexpr double kTailShare = 0.05;
 constexpr std::size_t kLeastTail = 10;  // scores that tell how fast a tail falls off
 
+// Returns the squared distances of the rows of `scaled` to each other.
+Eigen::ArrayXXd squared_distances_between(const Eigen::MatrixXd& scaled) {
+  const Eigen::Index count = scaled.rows();
+  Eigen::ArrayXXd distances = Eigen::ArrayXXd::Zero(count, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = 0; j < i; ++j) {
+      distances(i, j) = distances(j, i) = (scaled.row(i) - scaled.row(j)).squaredNorm();
+    }
+  }
+  return distances;
+}
+
 // Returns the share of scores as far out as `score`.  They ascend from `begin` to `end` once each
 // is multiplied by `sign`, as `score` is.
 template <typename Iterator>
@@ -113,17 +125,6 @@ double ConformalTable::share_below(std::string_view regime, double score) const 
   return share_as_far(scores.rbegin(), scores.rend(), -1, -score);
 }
 
-ArrayXXd squared_distances_between(const MatrixXd& scaled) {
-  const Index count = scaled.rows();
-  ArrayXXd distances = ArrayXXd::Zero(count, count);
-  for (Index i = 0; i < count; ++i) {
-    for (Index j = 0; j < i; ++j) {
-      distances(i, j) = distances(j, i) = (scaled.row(i) - scaled.row(j)).squaredNorm();
-    }
-  }
-  return distances;
-}
-
 MaternProcess::MaternProcess(MaternScales scales, const MatrixXd& features, const VectorXd& targets,
                              const VectorXd& noise_factors)
     : scales_(std::move(scales)) {
@@ -166,22 +167,6 @@ double MaternProcess::mean(const VectorXd& features) const {
 double MaternProcess::mean_at(const ArrayXd& distances) const {
   const ArrayXd r = std::sqrt(3.0) * distances;
   return scales_.signal * scales_.signal * ((1.0 + r) * (-r).exp() * weights_.array()).sum();
-}
-
-MatrixXd MaternProcess::covariance(const MatrixXd& features) const {
-  const Index count = features.rows();
-  if (is_empty()) return MatrixXd::Zero(count, count);
-  const MatrixXd scaled = features * scales_.length.cwiseInverse().asDiagonal();
-  MatrixXd covariance =
-      matern_covariance(scales_.signal, squared_distances_between(scaled)).matrix();
-  MatrixXd to_points(points_.rows(), count);
-  for (Index i = 0; i < count; ++i) {
-    to_points.col(i) =
-        matern_covariance(scales_.signal, squared_distances(features.row(i).transpose())).matrix();
-  }
-  const MatrixXd half = lower_.triangularView<Eigen::Lower>().solve(to_points);
-  covariance -= half.transpose() * half;
-  return covariance;
 }
 
 MaternProcess::Estimate MaternProcess::estimate(const VectorXd& features) const {

@@ -130,8 +130,6 @@ class MaternProcess {
   [[nodiscard]] double mean(const Eigen::VectorXd& features) const;
   // Returns the mean where the points are at these distances().
   [[nodiscard]] double mean_at(const Eigen::ArrayXd& distances) const;
-  // Returns the joint covariance of the values at the rows of `features`.
-  [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& features) const;
   // To each point, in units of length.
   [[nodiscard]] Eigen::ArrayXd distances(const Eigen::VectorXd& features) const;
 
@@ -151,9 +149,6 @@ template <typename Array>
   const Eigen::ArrayXXd r = (3.0 * squared_distances).sqrt();
   return Eigen::ArrayXXd((signal * signal) * (1.0 + r) * (-r).exp());
 }
-
-// Returns the squared distances of the rows of `scaled` to each other.
-[[nodiscard]] Eigen::ArrayXXd squared_distances_between(const Eigen::MatrixXd& scaled);
 
 // Beyond this distance, in lengths of the process, nothing was measured that is like the operation.
 inline constexpr double kFarAway = 3.0;
@@ -208,10 +203,6 @@ class Calibration {
   // `more_sigma`: an error beside the unit's, such as that of a stack nobody timed.
   [[nodiscard]] Estimate estimate(double analytic_us, const Eigen::VectorXd& features,
                                   std::string_view regime, double more_sigma = 0) const;
-  // Returns the covariance of the correction's logarithm at the rows of `features`.
-  [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& features) const {
-    return process_.covariance(features);
-  }
   // Returns the time alone.
   [[nodiscard]] double time_us(double analytic_us, const Eigen::VectorXd& features) const;
 

@@ -43,29 +43,6 @@ constexpr double kManyWaves = 12;  // from which a started wave no longer matter
 // All, and those without the chosen tile.
 constexpr Eigen::Index kFeatures = 12, kFeaturesWithoutTile = 10;
 
-// Returns the covariance of the parameters' logarithms.
-Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t size,
-                              bool is_transfer) {
-  constexpr double transfer_variance = 0.3 * 0.3;
-  const auto count = static_cast<Eigen::Index>(size);
-  const bool is_usable = parameters.covariance.is_array() && parameters.covariance.size() == size;
-  Eigen::MatrixXd covariance = transfer_variance * Eigen::MatrixXd::Identity(count, count);
-  if (is_transfer || !is_usable) return covariance;
-  const base::JsonValue document = read::tree_of("covariance", parameters.covariance);
-  Eigen::Index i = 0;
-  read::TreeNode(document, parameters.label)
-      .member("covariance")
-      .each_element([&](const read::TreeNode& row) {
-        Eigen::Index j = 0;
-        row.each_element([&](const read::TreeNode& value) {
-          if (j == count) row.fail(fmt::format("expected {} numbers", size));
-          covariance(i, j++) = value.number();
-        });
-        ++i;
-      });
-  return covariance;
-}
-
 GemmTypes types_of(const read::Parameters& parameters) {
   const std::string name = key_word(parameters, "a_type");
   const auto types = gemm_types(name);
@@ -394,7 +371,6 @@ CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::M
       machine_(machine_of(parameters, machine, types_)),
       values_(values_on(machine, parameters,
                         GemmAnalytic::parameters(boundary_ == kGemmQuantiseBoundary))),
-      covariance_(covariance_of(parameters, values_.size(), is_transfer_)),
       analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary, values_),
       analytic_of_stacks_(stack_analytics(parameters, stacks_, machine, machine_, types_,
                                           boundary_ == kGemmQuantiseBoundary)),
@@ -453,30 +429,6 @@ std::optional<CalibratedGemm::Prediction> CalibratedGemm::predict_kernel(
   estimate.time_us -= timer_us;
   estimate.lower_us = std::max(0.0, estimate.lower_us - timer_us);
   return prediction;
-}
-
-Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> shapes) const {
-  constexpr double step = 1e-4;  // of a parameter's logarithm
-  const auto count = static_cast<Eigen::Index>(shapes.size());
-  const bool with_quantise = boundary_ == kGemmQuantiseBoundary;
-  std::vector<GemmTime> best;
-  Eigen::MatrixXd all_features(count, feature_count_ + static_cast<Eigen::Index>(stacks_.size()));
-  for (const GemmShape& shape : shapes) {
-    best.push_back(analytic_.predict(shape));
-    all_features.row(static_cast<Eigen::Index>(best.size()) - 1) =
-        features(shape, best.back(), {}).transpose();
-  }
-  Eigen::MatrixXd slopes(count, static_cast<Eigen::Index>(values_.size()));
-  for (std::size_t j = 0; j < values_.size(); ++j) {
-    std::vector<double> moved = values_;
-    moved[j] *= 1 + step;
-    const GemmAnalytic there(machine_, types_, with_quantise, moved);
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
-          std::log(there.predict_as(shapes[i], best[i]).time_us / best[i].time_us) / step;
-    }
-  }
-  return slopes * covariance_ * slopes.transpose() + calibration_.covariance(all_features);
 }
 
 double CalibratedGemm::time_us(const GemmShape& shape, std::string_view stack) const {

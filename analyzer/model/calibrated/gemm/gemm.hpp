@@ -9,7 +9,6 @@
 #include <Eigen/Core>
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -74,8 +73,6 @@ class CalibratedGemm {
   [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
                                                          const std::optional<GemmKernel>& kernel,
                                                          double floor_us) const;
-  // Returns the joint covariance of ln(time) of these products: a row and column for each.
-  [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
   // Returns the time alone, several times as fast.
   [[nodiscard]] double time_us(const GemmShape& shape, std::string_view stack = {}) const;
   [[nodiscard]] TailProbability tail_probability(double measured_us,
@@ -109,7 +106,6 @@ class CalibratedGemm {
   double launch_us_ = 0;
   GemmMachine machine_;
   std::vector<double> values_;
-  Eigen::MatrixXd covariance_;  // of the logarithms of values_
   GemmAnalytic analytic_;
   std::vector<GemmAnalytic> analytic_of_stacks_;
   Eigen::Index feature_count_ = 0;

@@ -88,7 +88,7 @@ def parts_of(program):
     if top.statuses:
         parts["exit status"] = [".SH EXIT STATUS", roff(top.statuses)]
     if "measure" in top.commands() and has_measure():
-        parts["measure"] = section(program, "measure") + section(program, "measure", "--suggest", "PARAMETERS")
+        parts["measure"] = section(program, "measure")
     return {name: "\n".join(lines) + "\n" for name, lines in parts.items()}
 
 

@@ -94,41 +94,6 @@ class ShippedParameters(InAFolder):
         self.assertIn("parameters of model memory, expected of gemm", done.stderr)
 
 
-class Suggest(InAFolder):
-    """measure --suggest, which needs no GPU and no other program."""
-
-    def suggest(self, *arguments):
-        return run("measure", *arguments)
-
-    def test_proposes_forty_products_as_a_grid(self):
-        done = self.suggest("--suggest", "gemm_h100-sxm5-80gb_bf16")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
-        self.assertEqual((len(rows), list(rows[0])), (40, ["m", "n", "k", "a_type", "b_type", "c_type", "compute_type"]))
-        self.assertEqual({row["a_type"] for row in rows}, {"bf16"})
-        self.assertEqual(len({tuple(row.values()) for row in rows}), 40)
-        own = self.suggest("--suggest=gemm_h100-sxm5-80gb_bf16", "--machine", "h100-sxm5-80gb")
-        self.assertEqual(own.stdout, done.stdout)
-        for machine, a_type in (("l40s", "bf16"), ("t4", "f16")):
-            other = self.suggest("--suggest", "gemm_h100-sxm5-80gb_bf16", "--machine", machine, "--points", "3")
-            self.assertEqual([row["a_type"] for row in csv.DictReader(io.StringIO(other.stdout))], 3 * [a_type])
-
-    def test_says_what_it_cannot_do(self):
-        params = self.write("p.json", '{"schema":"inline_prof_params/1"}')
-        for arguments, status, words in [
-                (["nonsense"], 1, "nonsense: No such file or directory"),
-                (["conv_a100-pcie-80gb_f32_forward"], 1, "parameters of model conv, expected of gemm"),
-                ([params], 1, "missing \"model\""),
-                (["gemm_h100-sxm5-80gb_bf16", "--machine", "none"], 2, "unknown machine none"),
-                (["gemm_h100-sxm5-80gb_bf16", "--points", "0"], 2, "--points: expected a number above 0, found 0"),
-                (["gemm_h100-sxm5-80gb_bf16", "--points", "-1"], 2, "expected a number above 0, found -1"),
-                (["gemm_h100-sxm5-80gb_bf16", "--machine", "titan-xp"], 1, "titan-xp has no peak for bf16"),
-                (["gemm_h100-sxm5-80gb_bf16", "-o", params], 1, "exists already; --force replaces it")]:
-            done = self.suggest("--suggest", *arguments)
-            self.assertIn(words, done.stderr)
-            self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
-
-
 class Predict(InAFolder):
     def predict(self, *arguments):
         done = self.good("predict", *arguments)

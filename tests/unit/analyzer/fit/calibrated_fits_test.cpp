@@ -2,14 +2,12 @@
 #include "complaint.hpp"
 #include "fit/calibration_fit.hpp"
 #include "fit/fits.hpp"
-#include "fit/suggest.hpp"
 #include "model/calibrated/collective/collective.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/calibrated/memory/memory.hpp"
 #include "model/machines.hpp"
 #include "read/parameters.hpp"
 
-#include <Eigen/Cholesky>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,37 +124,6 @@ TEST(FitGemm, SaysWhatItsRowsDoNotTellAndWhichWould) {
   EXPECT_THAT(result.summary,
               testing::ContainsRegex("vector_us +left where it started; would tell: "
                                      "m or n of 1"));
-}
-
-TEST(Suggest, TakesWhatLeavesTheLeastUnknown) {
-  const auto parameters = fitted_parameters(request(gemm_table(60, 1, 1)));
-  const auto h200 = machine("h200-sxm-141gb");
-  std::vector<model::GemmShape> candidates;
-  for (const double m : {16., 128., 1024., 16384.}) {
-    for (const double k : {64., 1024., 16384.})
-      candidates.push_back({m, 4096, k, 1});
-  }
-  const auto sum_unknown = [&](const std::vector<model::GemmShape>& known) {
-    const model::CalibratedGemm gemm(parameters, h200);
-    std::vector<model::GemmShape> all = known;
-    all.insert(all.end(), candidates.begin(), candidates.end());
-    const Eigen::MatrixXd joint = gemm.log_time_covariance(all);
-    const auto first = static_cast<Eigen::Index>(known.size());
-    const auto rest = static_cast<Eigen::Index>(candidates.size());
-    const Eigen::MatrixXd noisy =
-        joint.topLeftCorner(first, first) + 4e-4 * Eigen::MatrixXd::Identity(first, first);
-    const Eigen::MatrixXd cross = joint.topRightCorner(first, rest);
-    return (joint.bottomRightCorner(rest, rest) - cross.transpose() * noisy.ldlt().solve(cross))
-        .trace();
-  };
-  const auto two = suggest_products(parameters, h200, candidates, 2);
-  ASSERT_EQ(two.size(), 2U);
-  for (const auto& other : candidates)
-    EXPECT_LE(sum_unknown({two[0]}), sum_unknown({other}) + 1e-9);
-  EXPECT_LT(sum_unknown(two), sum_unknown({two[0]}));
-  // On another machine everything is uncertain.
-  EXPECT_EQ(suggest_products(parameters, machine("l40s"), candidates, 99).size(),
-            candidates.size());
 }
 
 // Times of thin products scatter by a factor of two, those of others by 2 %.

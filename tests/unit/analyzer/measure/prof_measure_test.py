@@ -134,16 +134,6 @@ class Measure(unittest.TestCase):
             done = self.run_program(*fit, "--set", "load=some", folder / "gemm.csv", program=MODEL, status=2)
             self.assertIn("expected burst or sustained", done.stderr)
 
-    def test_what_is_suggested_can_be_measured(self):
-        if not MODEL:
-            self.skipTest("prof-model is not given")
-        grid = self.path / "grid.csv"
-        self.run_program("measure", "--suggest", "gemm_h200-sxm-141gb_bf16", "--points", 5, "-o", grid, program=MODEL)
-        table = self.path / "gemm.csv"
-        self.measure("gemm", "--grid", grid, "-o", table)
-        self.assertEqual({(row["m"], row["n"], row["k"]) for row in rows_of(grid)},
-                         {(row["m"], row["n"], row["k"]) for row in rows_of(table)})
-
     def profile_of(self, *ops):
         """A prof.json whose events compute these; None is an event that says nothing."""
         events = [{"event_name": f"event {i}", "device_id": 0, "stream": "0x1", "start_index": 2 * i,
