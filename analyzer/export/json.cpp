@@ -110,14 +110,6 @@ Json run_json(const join::Run& run) {
   return json;
 }
 
-Json vendor_json(const join::Analysis& analysis) {
-  if (analysis.vendor.empty()) return {};
-  Json json{{"name", analysis.vendor}, {"estimates", Json::object()}, {"ours", Json::object()}};
-  add_errors(json["estimates"], analysis.vendor_errors);
-  add_errors(json["ours"], analysis.errors_beside_vendor);
-  return json;
-}
-
 Json overlap_json(const std::optional<join::Overlap>& overlap) {
   if (!overlap) return {};
   return {{"one_by_one_us", overlap->one_by_one_us}, {"together_us", overlap->together_us}};
@@ -241,7 +233,6 @@ std::string json_report(const join::Analysis& analysis) {
   json["collectives"] = kernel_sum_json(analysis.collectives);
   json["uncorrected"] = Json::object();
   add_errors(json["uncorrected"], analysis.uncorrected_errors);
-  json["vendor"] = vendor_json(analysis);
   json["overlap"] = overlap_json(analysis.overlap);
   json["samples"] = analysis.samples;
   json["outliers"] = analysis.outliers;

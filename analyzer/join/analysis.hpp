@@ -40,9 +40,6 @@ struct PredictionErrors {
   // since only their transfer is predicted.  Without an interval.
   KernelSum collectives;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
-  std::string vendor;                        // who made the estimates; empty: none
-  std::optional<Errors> vendor_errors;       // of them, and ours on the same rows
-  std::optional<Errors> errors_beside_vendor;
 };
 
 // The facts that the files give about how they were measured, and on what.

@@ -187,24 +187,17 @@ void add_kernel_sums(const std::vector<Row>& rows, PredictionErrors& found) {
                               predicted_us + per_device * std::sqrt(squares.upper)};
 }
 
-PredictionErrors errors_of(const std::vector<Row>& rows, const Peer* peer) {
+PredictionErrors errors_of(const std::vector<Row>& rows) {
   PredictionErrors found;
   std::vector<double> biases_us;
   std::vector<PredictedAndMeasured> pairs;
   std::vector<PredictedAndMeasured> uncorrected_pairs;
-  std::vector<PredictedAndMeasured> vendor_pairs;
-  std::vector<PredictedAndMeasured> pairs_beside_vendor;
   for (const Row& row : rows) {
     if (!row.raw_us) continue;
     found.samples += row.samples;
     if (row.raw_spread_us) found.outliers += row.raw_spread_us->outliers;
     biases_us.push_back(row.bias_us);
     if (!row.predicted_us || row.is_sum_of_children) continue;
-    if (row.vendor_estimate_us) {
-      vendor_pairs.push_back({.predicted = *row.vendor_estimate_us, .measured = *row.corrected_us});
-      pairs_beside_vendor.push_back(
-          {.predicted = *row.predicted_us, .measured = *row.corrected_us});
-    }
     pairs.push_back({.predicted = *row.predicted_us, .measured = *row.working_us()});
     if (*row.working_us() > 0) {  // the same rows in both
       uncorrected_pairs.push_back(
@@ -215,17 +208,11 @@ PredictionErrors errors_of(const std::vector<Row>& rows, const Peer* peer) {
   found.errors = prediction_errors(pairs);
   add_kernel_sums(rows, found);
   found.uncorrected_errors = prediction_errors(uncorrected_pairs);
-  if (peer != nullptr) {
-    found.vendor = peer->name();
-    found.vendor_errors = prediction_errors(vendor_pairs);
-    found.errors_beside_vendor = prediction_errors(pairs_beside_vendor);
-  }
   return found;
 }
 
 std::vector<std::string> last_warnings(const PredictedFiles& files, const JoinOptions& options) {
   std::vector<std::string> warnings;
-  if (options.peer) append(warnings, options.peer->warnings());
   if (options.each_model) append(warnings, options.each_model->complaints());
   if (files.shorter_than_bias > 0) {
     warnings.push_back(fmt::format(
@@ -256,7 +243,7 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
   MergedRows merged = merge_devices(rows, files.samples);
   DividedIteration divided = divide_iteration(files.runs, rows, placement);
   WorthFixing fixing = find_worth_fixing(rows, merged.merged, placement, divided.shares);
-  PredictionErrors errors = errors_of(rows, options.peer.get());
+  PredictionErrors errors = errors_of(rows);
   std::vector<Idle> idle = find_idle(files.runs, rows, placement, divided);
   std::vector<RankWait> waits = rank_waits(rows, placement, divided.shares);
   const std::optional<Overlap> overlap = overlap_of(rows, merged.merged);
@@ -272,7 +259,7 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
           std::move(timed.unmeasured),
           divided.shares,
           std::move(fixing.path),
-          std::move(errors),
+          errors,
           std::move(files.runs),
           std::move(timed.rows),
           with_savings(with_shares(std::move(merged.merged), divided), fixing.savings),

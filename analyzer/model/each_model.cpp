@@ -22,7 +22,7 @@
 namespace inline_prof::model {
 namespace {
 
-// The vendor's package is a program to start, and has an option of its own.
+// Asked only where the user names it: a package of NVIDIA's, and a program to start.
 constexpr std::string_view kVendors = "nvmmh";
 constexpr std::string_view kConstants = "constants";  // a setting of all that have two sets
 
@@ -179,7 +179,7 @@ void EachModel::make(Made& made, const ModelEntry& entry, ModelOptions options,
   } catch (const read::InputError& error) {
     made.reason = error.what();
   }
-  if (!is_chosen) return;
+  if (!is_chosen && entry.name != kVendors) return;
   std::vector<std::string> wrong{made.reason};
   if (made.reason.empty()) wrong = made.model->warnings();
   for (const std::string& what : wrong) {
@@ -267,7 +267,8 @@ std::span<const ModelAnswer> EachModel::answers(const Operation& operation) {
   if (!is_new) return answers;
   const auto kind = op_kind_from_name(operation.op.kind);
   for (const ModelEntry& entry : all_models()) {
-    if (!covers(entry.operations, kind) || entry.name == kVendors) continue;
+    const bool is_asked = entry.name != kVendors || choices_.vendors_model == kVendors;
+    if (!covers(entry.operations, kind) || !is_asked) continue;
     std::optional<ConstantSet> constants;
     for (const auto& [name, text] : choices_.settings) {
       const auto [model, plain] = parts_of(name);
@@ -355,6 +356,7 @@ std::vector<std::string> EachModel::complaints() const {
     models += fmt::format("{}{}", models.empty() ? "" : ", ", model);
   }
   std::vector<std::string> all;
+  all.reserve(complaints.size());
   for (const auto& [what, models] : complaints)
     all.push_back(fmt::format("{}: {}", models, what));
   return all;

@@ -20,6 +20,7 @@ struct ModelChoices {
   std::map<std::string, std::string> params = {};  // a file or a shipped set, by the model's name
   // Settings and columns that operations do not say, by NAME or MODEL.NAME.
   std::map<std::string, std::string> settings = {};
+  std::string vendors_model = {};  // to be asked beside the others; empty: none
 };
 
 struct ModelAnswer {

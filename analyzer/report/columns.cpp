@@ -113,11 +113,6 @@ void add_comparison(std::vector<Column<AnyRow>>& columns) {
           },
           .width = 17,
           .in_page = true, .table = 6, .csv = 16, .dataset = 29, .dataset_name = "predicted_us"}),
-      column<AnyRow, &AnyRow::vendor_estimate_us>("vendor_estimate_us", {
-          .heading = "vendor's estimate",
-          .meaning = "`--model nvmmh`: of [NVIDIA's package](models/nvmmh.md)",
-          .description = "--model: what the vendor's package says of it; null: not asked, or nothing",
-          .width = 17, .is_vendors = true, .in_page = true, .table = 7, .markdown = 8}),
       column<AnyRow, &AnyRow::ratio>("ratio", {
           .description = "(corrected - waited) / predicted",
           .in_page = true, .csv = 17, .dataset = 31}),
@@ -241,14 +236,6 @@ std::vector<const Column<AnyRow>*> columns_in(int Shown<AnyRow>::*format) {
 }
 template std::vector<const Column<Row>*> columns_in(int Shown<Row>::*format);
 template std::vector<const Column<MergedRow>*> columns_in(int Shown<MergedRow>::*format);
-
-std::vector<const Column<MergedRow>*> columns_shown(const join::Analysis& analysis,
-                                                    int Shown<MergedRow>::*format) {
-  auto columns = columns_in(format);
-  if (analysis.vendor.empty())
-    std::erase_if(columns, [](const auto* column) { return column->shown.is_vendors; });
-  return columns;
-}
 
 template <typename AnyRow>
 std::string cell_text(const Column<AnyRow>& column, const AnyRow& row, std::string_view percent) {

@@ -34,7 +34,6 @@ struct Shown {
   std::string_view schema{};       // there, in place of the type's
   std::string (*cell)(const AnyRow& row) = nullptr;  // for people, instead of value and unit
   int width = 0;                                     // in the table; negative: to the left
-  bool is_vendors = false;  // in the table and Markdown only beside a vendor's estimates
   bool in_json = true;
   bool in_page = false;
   int table = 0;
@@ -66,10 +65,6 @@ std::span<const Column<join::MergedRow>> columns_of();
 // Returns the columns of a format, in its order: columns_in(&Shown<join::Row>::csv).
 template <typename AnyRow>
 [[nodiscard]] std::vector<const Column<AnyRow>*> columns_in(int Shown<AnyRow>::*format);
-
-// The same for people: without the vendor's column if there are no estimates.
-[[nodiscard]] std::vector<const Column<join::MergedRow>*> columns_shown(
-    const join::Analysis& analysis, int Shown<join::MergedRow>::*format);
 
 // Returns the cell that people read; empty if the value is not known.
 template <typename AnyRow>

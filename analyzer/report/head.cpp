@@ -242,14 +242,6 @@ void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   }
 }
 
-void add_vendor(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
-  if (!analysis.vendor_errors || !analysis.errors_beside_vendor) return;
-  lines.push_back(
-      {"vendor", fmt::format("{}: {}; ours on these rows: MAPE {:.1f} %",
-                             printable(analysis.vendor), describe_errors(*analysis.vendor_errors),
-                             analysis.errors_beside_vendor->mape * 100)});
-}
-
 // Warns of short bursts: the fitted tables were timed in them, which may be all that makes a
 // product slow.  A GPU that is idle most of the time runs in bursts, too.
 void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
@@ -467,7 +459,6 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   add_idle(lines, analysis);
   add_rank_waits(lines, analysis);
   add_errors(lines, analysis);
-  add_vendor(lines, analysis);
   add_bursts(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
     lines.push_back({"path", describe_longest_path(analysis)});

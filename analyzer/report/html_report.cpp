@@ -82,10 +82,10 @@ struct PageValue {
 
 // The columns of the table that the page has.  A text that is not known is empty.
 template <typename AnyRow>
-Json columns_json(const std::vector<AnyRow>& rows, const join::Analysis& analysis, Names& names) {
+Json columns_json(const std::vector<AnyRow>& rows, Names& names) {
   Json json = Json::object();
   for (const Column<AnyRow>& of : columns_of<AnyRow>()) {
-    if (!of.shown.in_page || (of.shown.is_vendors && analysis.vendor.empty())) continue;
+    if (!of.shown.in_page) continue;
     const bool is_text = std::holds_alternative<std::string>(of.type);
     json[std::string(of.name)] = column(rows, [&](const AnyRow& row) {
       if (of.shown.cell != nullptr && is_text) return Json(names(of.shown.cell(row)));
@@ -125,7 +125,7 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
       }
     });
   };
-  Json json = columns_json(merged, analysis, names);
+  Json json = columns_json(merged, names);
   json["kernel"] = of_first(&join::Row::kernel_name);
   json["op"] = of_first(&join::Row::op_kind);
   json["flops"] = of_first(&join::Row::flops);
@@ -141,7 +141,7 @@ Json rows_json(const join::Analysis& analysis, Names& names) {
     for (const std::size_t row : analysis.merged[i].rows)
       merged_of[row] = i;
   }
-  Json json = columns_json(analysis.rows, analysis, names);
+  Json json = columns_json(analysis.rows, names);
   json["merged"] = merged_of;
   return json;
 }
@@ -353,7 +353,6 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["layers"] = layers_json(analysis, names);
   json["merged"] = merged_json(analysis, names);
   json["rows"] = rows_json(analysis, names);
-  json["vendor"] = analysis.vendor;
   json["causes"] = causes_json(join::find_causes(analysis));
   json["totals"] =
       Json::array({Json::array({"Layers", totals_json(join::totals_by_layer_pattern(analysis))}),

@@ -131,7 +131,7 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
                 std::size_t width) {
   const auto [order, nothing_known, other_layers] =
       join::row_order(analysis, options.top, options.layers);
-  const Columns all = columns_shown(analysis, &Shown<join::MergedRow>::table);
+  const Columns all = columns_in(&Shown<join::MergedRow>::table);
   Columns shown = all;
   std::erase_if(shown, [](const auto* column) { return column->name == "predicted_ci90_us"; });
   const bool is_one_line = width >= width_of(shown) + kNameRoom;
@@ -317,7 +317,7 @@ std::string markdown_report(const join::Analysis& analysis, const TableOptions& 
   std::string out = "```\n";
   write_summary(out, analysis, {.details = true}, head_width);
   out += head(analysis, head_width) + "```\n\n";
-  const auto columns = columns_shown(analysis, &Shown<join::MergedRow>::markdown);
+  const auto columns = columns_in(&Shown<join::MergedRow>::markdown);
   std::string rule;
   for (const auto* column : columns) {
     out += fmt::format("| {} ", heading(*column));

@@ -40,19 +40,19 @@ bool names_model(const std::string& params) {
   return params.find('=') != std::string::npos;
 }
 
-std::shared_ptr<model::EachModel> each_model(const AnalysisArguments& arguments) {
+std::shared_ptr<model::EachModel> each_model(const AnalysisArguments& arguments,
+                                             model::Models models) {
   std::vector<std::string> of_models;
   std::ranges::copy_if(arguments.params, std::back_inserter(of_models), names_model);
-  const bool is_asked =
-      arguments.models == model::Models::kPublished || arguments.models == model::Models::kAll;
-  if (!is_asked) {
+  if (models != model::Models::kPublished && models != model::Models::kAll) {
     if (of_models.empty() && arguments.settings.empty()) return nullptr;
     throw UsageError("--params MODEL=FILE and --set need --models published or all");
   }
   return asked("", [&] {
     return std::make_shared<model::EachModel>(
         model::ModelChoices{.params = parse_settings(of_models, "--params"),
-                            .settings = parse_settings(arguments.settings, "--set")});
+                            .settings = parse_settings(arguments.settings, "--set"),
+                            .vendors_model = arguments.vendors_model});
   });
 }
 
@@ -113,11 +113,10 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
 AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
   join::JoinOptions options;
   options.event_bias = parse_event_bias(arguments.event_bias);
-  options.models = arguments.models;
-  options.each_model = each_model(arguments);
+  options.models = arguments.vendors_model.empty() ? arguments.models : model::Models::kAll;
+  options.each_model = each_model(arguments, options.models);
   options.keep_samples = arguments.keep_samples;
   options.leave_out_unreadable = arguments.leave_out_unreadable;
-  if (!arguments.peer.empty()) options.peer = std::make_shared<join::Peer>(arguments.peer);
   Progress progress("reading");
   options.on_joined = [&progress](std::size_t done, std::size_t all) {
     progress.say(fmt::format("{} of {} files", done, all));

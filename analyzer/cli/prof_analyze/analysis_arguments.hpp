@@ -21,7 +21,7 @@ struct AnalysisArguments {
   model::Models models = model::Models::kCalibrated;
   std::vector<std::string> params;    // FILE of families, or MODEL=FILE
   std::vector<std::string> settings;  // NAME=VALUE
-  std::string peer;                   // a model's name; empty: none
+  std::string vendors_model;          // to be asked beside all others; empty: none
   std::optional<std::size_t> phase;   // from 1; empty: the one that took most of the time
   // No options: the command sets these.
   std::optional<read::Launched> like;  // the phase that launches this, unless one is named

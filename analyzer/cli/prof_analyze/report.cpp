@@ -157,8 +157,8 @@ void declare_report(Command& program) {
       "folders of *.prof.json files");
   declare_analysis(program, options->analysis);
   program
-      .add_option("--model", options->analysis.peer,
-                  "Whose estimates stand beside the predictions: nvmmh, the vendor's own of matrix "
+      .add_option("--model", options->analysis.vendors_model,
+                  "A model beside those of --models all: nvmmh, the vendor's own of matrix "
                   "products, with the Python package nvidia-matmul-heuristics")
       .check(one_of({"nvmmh"}));
   std::vector<std::string> formats;

@@ -109,16 +109,6 @@ void merge_waits(MergedRow& merged, const std::vector<Row>& rows) {
   if (mean(times_us) > 0) merged.working_part = mean(working_us) / mean(times_us);
 }
 
-// Returns the mean over all devices; empty if one has none.
-std::optional<double> mean_estimate_us(const MergedRow& merged, const std::vector<Row>& rows) {
-  std::vector<double> estimates_us;
-  for (const std::size_t i : merged.rows) {
-    if (const auto us = rows[i].vendor_estimate_us) estimates_us.push_back(*us);
-  }
-  if (estimates_us.size() < merged.rows.size()) return std::nullopt;
-  return mean(estimates_us);
-}
-
 // Devices that run the same operation have the same prediction; where they differ, their mean.
 void merge_predictions(MergedRow& merged, const std::vector<Row>& rows) {
   const Row& first = rows[merged.rows.front()];
@@ -267,7 +257,6 @@ MergedRows merge_devices(const std::vector<Row>& rows, const SamplesOfRuns& samp
         merge_times(merged, rows, samples, pool);
         merge_waits(merged, rows);
         merge_predictions(merged, rows);
-        merged.vendor_estimate_us = mean_estimate_us(merged, rows);
         merged.in_iteration_us = mean_in_iteration_us(merged, rows);
         merged.isolated = merged_isolated(merged, rows);
         return i;

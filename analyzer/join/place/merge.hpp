@@ -35,7 +35,6 @@ struct MergedRow {
   std::optional<double> share_percent;    // of the iteration, mean over devices
   std::optional<double> predicted_us;     // mean over devices
   std::optional<Interval> predicted_ci90_us;
-  std::optional<double> vendor_estimate_us;  // mean over devices
   std::string bound;
   std::string model;
   std::string parameters;

@@ -85,15 +85,6 @@ void refuse_another_gpu(const model::OwnFamilies& families, const std::string& f
   }
 }
 
-void set_estimates(std::vector<Row>& rows, const std::vector<RowInput>& inputs, Peer& peer) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const RowInput& input = inputs[i];
-    const bool is_product = input.op != nullptr && input.op->kind == op_kind_name(OpKind::kGemm);
-    if (is_product && input.machine != nullptr)
-      rows[i].vendor_estimate_us = peer.estimate_us(*input.op, *input.machine);
-  }
-}
-
 // A product inside a region with an operation of its own is that region's.
 void set_peak_times(std::vector<Row>& rows, const std::vector<RowInput>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -127,7 +118,6 @@ PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> k
                                          are_published ? options.each_model.get() : nullptr);
   if (options.models == model::Models::kAll) set_by_model(rows, inputs, *options.each_model);
   set_peak_times(rows, inputs);
-  if (options.peer) set_estimates(rows, inputs, *options.peer);
   if (options.isolated) {
     std::vector<const read::Op*> ops;
     ops.reserve(inputs.size());
@@ -200,59 +190,6 @@ IsolatedRows set_isolated(std::vector<Row>& rows, const std::vector<const read::
     row.isolated = std::move(alone);
   }
   return counts;
-}
-
-Peer::Peer(std::string_view model_name) : entry_(model::find_model(model_name)) {}
-
-const model::Model* Peer::model_for(const read::Machine& machine) {
-  const auto [it, is_new] = models_.try_emplace(machine.id);
-  if (is_new) {
-    model::ModelOptions options;
-    options.edition = entry_.editions.front();
-    options.machine = machine;
-    try {
-      it->second = entry_.make(options);
-    } catch (const std::invalid_argument& error) {
-      complaints_.insert(error.what());
-    }
-  }
-  return it->second.get();
-}
-
-std::optional<double> Peer::estimate_us(const read::Op& op, const read::Machine& machine) {
-  const std::scoped_lock lock(mutex_);
-  const model::Model* model = model_for(machine);
-  if (model == nullptr) return std::nullopt;
-  const auto [it, is_new] = estimates_us_.try_emplace({machine.id, read::op_text(op)});
-  if (!is_new) return it->second;
-  if (const auto prediction = model->predict_operation({op, machine, {}})) {
-    name_ = prediction->model;
-    it->second = model::in_microseconds(prediction->time);
-  }
-  return it->second;
-}
-
-std::string Peer::name() const {
-  const std::scoped_lock lock(mutex_);
-  return name_;
-}
-
-std::vector<std::string> Peer::warnings() const {
-  const std::scoped_lock lock(mutex_);
-  std::set<std::string> complaints = complaints_;
-  for (const auto& [machine, model] : models_) {
-    if (model == nullptr) continue;
-    for (const std::string& warning : model->warnings())
-      complaints.insert(warning);
-  }
-  if (complaints.empty() && name_.empty()) {
-    complaints.insert("no row is a matrix product that it knows, on a machine that is known");
-  }
-  std::vector<std::string> warnings;
-  warnings.reserve(complaints.size());
-  for (const std::string& complaint : complaints)
-    warnings.push_back("vendor's estimate: " + complaint);
-  return warnings;
 }
 
 }  // namespace inline_prof::join

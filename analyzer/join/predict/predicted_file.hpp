@@ -36,32 +36,6 @@ struct IsolatedRows {
 IsolatedRows set_isolated(std::vector<Row>& rows, const std::vector<const read::Op*>& ops,
                           const read::IsolatedTimes& times);
 
-// Another's model, whose estimates stand beside our predictions.
-
-// Several threads may ask at once.
-class Peer {
- public:
-  // Throws std::invalid_argument for a name that no model has.
-  explicit Peer(std::string_view model_name);
-
-  // Empty where the model says nothing about it.
-  [[nodiscard]] std::optional<double> estimate_us(const read::Op& op, const read::Machine& machine);
-  // Returns the model's own name; empty while it has said nothing.
-  [[nodiscard]] std::string name() const;
-  // Why there are no estimates, or fewer, a sentence each.
-  [[nodiscard]] std::vector<std::string> warnings() const;
-
- private:
-  [[nodiscard]] const model::Model* model_for(const read::Machine& machine);
-
-  const model::ModelEntry& entry_;
-  mutable std::mutex mutex_;
-  std::string name_;
-  std::set<std::string> complaints_;
-  std::map<std::string, std::unique_ptr<model::Model>> models_;  // by machine; null: has none
-  std::map<std::pair<std::string, std::string>, std::optional<double>> estimates_us_;
-};
-
 // The second stage: one file's rows with their predictions.
 struct PredictOptions {
   std::optional<read::Machine> machine;         // empty: matched for every device
@@ -69,7 +43,6 @@ struct PredictOptions {
   model::Models models = model::Models::kCalibrated;
   std::shared_ptr<model::EachModel> each_model;        // set if `models` is kPublished or kAll
   std::shared_ptr<const model::OwnFamilies> families;  // fitted by the user; null: as shipped
-  std::shared_ptr<Peer> peer;                          // whose estimates stand beside ours, if set
 };
 
 struct PredictedFile {

@@ -177,9 +177,8 @@ struct Row {
   // The time of the best kernel that is known for the operation, and how to get there.
   std::optional<double> attainable_us;
   SharedText remedy;
-  std::optional<double> vendor_estimate_us;  // JoinOptions::peer
-  bool is_sum_of_children = false;           // the prediction; such rows stay out of the errors
-  bool is_extrapolated = false;  // nothing was measured that is like this row's operation
+  bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
+  bool is_extrapolated = false;     // nothing was measured that is like this row's operation
   SharedText bound;
   SharedText model;                // "gemm"
   SharedText parameters;           // what they were fitted on, "h200-sxm-141gb bf16"; may be empty

@@ -43,13 +43,6 @@ function text(number) {
   return data.names[number];
 }
 
-// The cell of a column that only some pages have; empty where no event is meant.
-function vendorCell(event) {
-  if (!data.vendor) return [];
-  const words = event === null ? '' : microseconds(data.merged.vendor_estimate_us[event]);
-  return [numberCell(words)];
-}
-
 // Layer and event.
 function fullName(merged) {
   return [text(data.merged.layer[merged]), text(data.merged.event[merged])]
@@ -219,7 +212,6 @@ function showSections() {
 class LayerTable {
   constructor() {
     this.body = byId('layer-table').tBodies[0];
-    byId('vendor-title').hidden = !data.vendor;
     this.sort = {key: 'share', descending: true};
     this.limit = kMostLayers;
     this.open = new Set();  // layers
@@ -361,7 +353,6 @@ class LayerTable {
         this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
         numberCell(microseconds(layers.time_us[layer])),
         numberCell(microseconds(layers.predicted_us[layer])),
-        ...vendorCell(null),
         numberCell(digits(layers.ratio[layer], 2)),
         element('td', {}), verdict);
   }
@@ -389,7 +380,6 @@ class LayerTable {
         name, this.shareCell(merged.share_percent[event], this.largest),
         numberCell((mostlyUpperBound ? '≤ ' : '') + microseconds(merged.corrected_us[event])),
         numberCell(microseconds(merged.predicted_us[event])),
-        ...vendorCell(event),
         numberCell(digits(merged.ratio[event], 2)),
         element('td', {}, text(merged.bound[event])),
         element('td', {class: kind}, text(merged.verdict[event])));
@@ -414,7 +404,7 @@ class LayerTable {
     }
     fact('samples', merged.samples[event] + ', of these outliers ' + merged.outliers[event] +
         ', upper bounds ' + merged.not_tight[event]);
-    const cell = element('td', {class: 'inner', colspan: data.vendor ? 8 : 7}, facts);
+    const cell = element('td', {class: 'inner', colspan: 7}, facts);
     const devices = merged.rows[event].slice().sort(
         (a, b) => rows.run[a] - rows.run[b] || rows.device_id[a] - rows.device_id[b]);
     if (charts) this.addStrip(cell, event, devices);

@@ -90,7 +90,7 @@ class Report(InAFolder):
         self.assertEqual(self.value("[...document.querySelectorAll('.lines a, .verdict a')].filter(link => "
                                     "!document.querySelector(link.hash) || document.querySelector(link.hash).hidden)"
                                     ".length"), 0)
-        own = ["run", "machine", "shares", "period", "vendor", "not seen", "warning", ""]
+        own = ["run", "machine", "shares", "period", "not seen", "warning", ""]
         self.assertEqual(self.value("[...document.querySelectorAll('#head dt')].filter(title => !title.firstElementChild)"
                                     ".map(title => title.textContent).filter(title => !%s.includes(title))"
                                     % json.dumps(own)), [])

@@ -103,102 +103,73 @@ class Estimates(InAFolder):
         self.assertNotIn("greeting", done.stdout)
         return done.stdout
 
-    def json_report(self, document, **how):
-        return json.loads(self.report(document, "--format", "json", **how))
+    def answers(self, document, **how):
+        """Returns the answers, (row, time, reason) each, the score of the model, and the warnings."""
+        report = json.loads(self.report(document, "--format", "json", **how))
+        (score,) = [score for score in report["models"] if score["model"] == "nvmmh"] or [None]
+        return ([(one["row"], one["predicted_us"], one["reason"]) for one in report["by_model"] if one["model"] == "nvmmh"],
+                score, report["warnings"])
 
-    def assert_none(self, report, words):
-        self.assertEqual([row["vendor_estimate_us"] for row in report["merged_rows"]],
-                         [None] * len(report["merged_rows"]))
-        self.assertIsNone(report["vendor"])
-        own = [warning for warning in report["warnings"] if warning.startswith("vendor's estimate: ")]
-        self.assertEqual(len(own), 1, report["warnings"])
-        self.assertIn(words, own[0])
+    def assert_none(self, document, words, **how):
+        answers, _, warnings = self.answers(document, **how)
+        self.assertEqual([time for _, time, _ in answers], [None] * len(answers))
+        self.assertTrue(any(words in said for said in [*warnings, *(reason for _, _, reason in answers)]), (answers, warnings))
 
     def test_stands_beside_ours(self):
         document = profile(product(1024, 512, 256), product(1024, 512, 256, batch=3, trans_b=1),
                            product(64, 64, 64, a_type="i8", b_type="i8"),
                            {"kind": "memory", "read_bytes": 1 << 22, "write_bytes": 1 << 22})
-        report = self.json_report(document)
         one = 1024 * 512 * 256 * 1e-6
-        for rows in (report["rows"], report["merged_rows"]):
-            estimates = [row["vendor_estimate_us"] for row in rows]
-            self.assertAlmostEqual(estimates[0], one)
-            self.assertAlmostEqual(estimates[1], one * 6)
-            self.assertEqual(estimates[2:], [None, None])
-        self.assertTrue(report["vendor"]["name"].startswith("nvidia-matmul-heuristics "))
-        self.assertEqual(report["vendor"]["estimates"]["error_rows"], 2)
-        self.assertEqual(report["vendor"]["ours"]["error_rows"], 2)
-        measured = report["rows"][0]["corrected_us"]
-        wrong = (abs(one / measured - 1) + abs(6 * one / measured - 1)) / 2
-        self.assertAlmostEqual(report["vendor"]["estimates"]["mape"], wrong)
-        table = self.report(document, "--verbose")
-        self.assertRegex(table, r"(?m)^vendor +nvidia-matmul-heuristics .*: GMAE ")
-        self.assertRegex(table, r"predicted +vendor's estimate bound")
+        (first, second, third), score, _ = self.answers(document)
+        self.assertEqual((first[0], second[0], third), (0, 1, (2, None, "it has no letters for i8 x i8 x bf16 x f32")))
+        self.assertAlmostEqual(first[1], one)
+        self.assertAlmostEqual(second[1], one * 6)
+        self.assertEqual((score["rows"], score["predicted"]), (3, 2))
+        table = self.report(document)
+        self.assertRegex(table, r"(?m)^gemm +nvmmh +2 of 3 ")
         self.assertRegex(table, r" 134\.22 ")
-        self.assertEqual(table, self.report(document, "--verbose"))
-        for width in (80, 160):
-            lines = self.report(document, "--verbose", "--width", str(width)).splitlines()
-            head = next(line for line in lines if "vendor's estimate" in line)
-            row = next(line for line in lines if " 134.22 " in line)
-            self.assertEqual(head.index("vendor's estimate") + len("vendor's estimate"),
-                             row.index("134.22") + len("134.22"))
-        markdown = [line.count("|") for line in self.report(document, "--format", "md").splitlines()
-                    if line.startswith("|")]
-        self.assertEqual(set(markdown), {11})
-        page = self.report(document, "--format", "html")
-        self.assertIn('"vendor_estimate_us":[134.218,', page)
-        self.assertIn('"vendor":"nvidia-matmul-heuristics ', page)
+        self.assertIn("nvmmh", self.report(document, "--format", "html"))
 
     def test_without_the_option_nothing_is_said(self):
         file = self.path / "prof.json"
         file.write_text(json.dumps(profile(product(1024, 512, 256))))
-        report = json.loads(self.run_with(PROGRAM, file, "--format", "json", fake="another version").stdout)
-        self.assertIsNone(report["rows"][0]["vendor_estimate_us"])
-        self.assertIsNone(report["vendor"])
-        self.assertNotIn("vendor", self.run_with(PROGRAM, file).stdout)
-        self.assertNotIn("Vendor's", self.run_with(PROGRAM, file, "--format", "md").stdout)
+        self.assertNotIn("nvmmh", self.run_with(PROGRAM, file, "--models", "all", fake="another version").stdout)
 
     def test_a_wrong_package_is_a_sentence(self):
         document = profile(product(1024, 512, 256), product(512, 512, 256))
         for fake, words in [("another version", "AssertionError: assert major == 0"),
                             ("no interface", "SystemExit"),
                             ("needs another", "No module named 'no_such_package'"),
-                            ("knows nothing", "no row is a matrix product that it knows"),
-                            ("raises", "no row is a matrix product that it knows"),
-                            ("no time", "no row is a matrix product that it knows")]:
+                            ("knows nothing", "no kernel"),
+                            ("raises", "ValueError: no luck at all"),
+                            ("no time", "expected a time above 0")]:
             with self.subTest(fake):
-                self.assert_none(self.json_report(document, fake=fake), words)
+                self.assert_none(document, words, fake=fake)
 
     def test_without_the_package_it_says_how_to_get_it(self):
         document = profile(product(1024, 512, 256))
         for nothing in ("", "/no/such/folder"):
-            report = self.json_report(document, PYTHONPATH=nothing)
-            self.assert_none(report, "pip install nvidia-matmul-heuristics")
+            self.assert_none(document, "pip install nvidia-matmul-heuristics", PYTHONPATH=nothing)
         # A folder of that name where the user happens to be is no package.
         (self.path / "nvMatmulHeuristics").mkdir()
         (self.path / "nvMatmulHeuristics/__init__.py").write_text(FAKE_PACKAGE)
-        self.assert_none(self.json_report(document, PYTHONPATH=""), "pip install nvidia-matmul-heuristics")
-        self.assert_none(self.json_report(document, PATH="/no/such/folder"), "cannot be started")
+        self.assert_none(document, "pip install nvidia-matmul-heuristics", PYTHONPATH="")
+        self.assert_none(document, "cannot be started", PATH="/no/such/folder")
 
     def test_a_crash_is_the_end_of_the_estimates_only(self):
-        report = self.json_report(profile(*(product(128 * i, 512, 256) for i in range(1, 6))), fake="crashes")
-        estimates = [row["vendor_estimate_us"] for row in report["rows"]]
-        self.assertEqual([estimate is None for estimate in estimates], [False, True, True, True, True])
-        self.assertTrue(all(row["predicted_us"] for row in report["rows"]))
-        self.assertTrue(any("ended by signal 11" in warning for warning in report["warnings"]))
+        answers, score, _ = self.answers(profile(*(product(128 * i, 512, 256) for i in range(1, 6))), fake="crashes")
+        self.assertEqual([time is None for _, time, _ in answers], [False, True, True, True, True])
+        self.assertIn("ended by signal 11", score["reason"])
 
     def test_a_gpu_that_it_does_not_know(self):
-        self.assert_none(self.json_report(profile(product(64, 64, 64), device="Tesla V100-SXM2-16GB")),
-                         "it has no GPU like v100-sxm2-16gb")
-        self.assert_none(self.json_report(profile(product(64, 64, 64), device="Abacus")),
-                         "no row is a matrix product that it knows, on a machine that is known")
+        self.assert_none(profile(product(64, 64, 64), device="Tesla V100-SXM2-16GB"), "it has no GPU like v100-sxm2-16gb")
 
     def test_types_and_sizes_are_any(self):
         document = profile(product(1, 1, 1, a_type="b f\n16"), product(1 << 40, 1, 1), product(0, 1, 1),
                            product(1024, 512, 256, a_type="f8e4m3", b_type="f8e4m3"))
-        estimates = [row["vendor_estimate_us"] for row in self.json_report(document)["rows"]]
-        self.assertEqual(estimates[:3], [None] * 3)
-        self.assertAlmostEqual(estimates[3], 1024 * 512 * 256 * 1e-6)
+        times = {row: time for row, time, _ in self.answers(document)[0]}
+        self.assertAlmostEqual(times.pop(3), 1024 * 512 * 256 * 1e-6)
+        self.assertEqual(set(times.values()), {None})
 
     def test_another_model_is_refused(self):
         done = self.run_with(PROGRAM, SMALL, "--model", "gemm")
@@ -237,10 +208,9 @@ class Estimates(InAFolder):
         self.assertTrue(100 < half < 400, half)  # 2 * 4096^3 at 989 TFLOP/s take 139 us
         self.assertTrue(50 < eighth < half, eighth)
         self.assertTrue(0 < least < 50, least)
-        report = self.json_report(profile(product(4096, 4096, 4096)), PYTHONPATH="",
-                                  PATH="%s/bin:%s" % (REAL, os.environ["PATH"]))
-        self.assertAlmostEqual(report["rows"][0]["vendor_estimate_us"], half)
-        self.assertRegex(report["vendor"]["name"], r"^nvidia-matmul-heuristics \d")
+        ((_, time, _),), _, _ = self.answers(profile(product(4096, 4096, 4096)), PYTHONPATH="",
+                                             PATH="%s/bin:%s" % (REAL, os.environ["PATH"]))
+        self.assertAlmostEqual(time, half)
 
 
 if __name__ == "__main__":
