@@ -462,27 +462,31 @@ Table& Table::add_null() {
   return *this;
 }
 
-void Table::append_frame(std::string& out, std::string_view more) const {
-  std::vector<std::string_view> buffers;
+void Table::append_frame(std::string& out, std::string_view more, Layout layout) const {
   std::string columns;
+  std::string body;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Column& column = columns_[i];
     const ColumnFacts& facts = facts_->columns[i];
-    const std::size_t first = buffers.size();
-    buffers.emplace_back(column.validity);
-    if (facts.type == kString) buffers.push_back(bytes_of(column.ends));
-    buffers.emplace_back(column.values);
+    std::vector<std::string_view> buffers;
+    if (layout == Layout::kArrow) {
+      buffers.emplace_back(column.validity);
+      if (facts.type == kString) buffers.push_back(bytes_of(column.ends));
+      buffers.emplace_back(column.values);
+    }
     std::string sizes;
-    for (std::size_t buffer = first; buffer < buffers.size(); ++buffer)
-      sizes += fmt::format("{}{}", buffer == first ? "" : ",", padded(buffers[buffer].size()));
+    for (const std::string_view buffer : buffers) {
+      sizes += fmt::format("{}{}", sizes.empty() ? "" : ",", padded(buffer.size()));
+      body.append(buffer).append(padded(buffer.size()) - buffer.size(), '\0');
+    }
     columns +=
         fmt::format("{}{{\"name\":\"{}\",\"type\":\"{}\",\"nulls\":{},\"sizes\":[{}]}}",
                     i == 0 ? "" : ",", facts.name, facts_of(facts.type).name, column.nulls, sizes);
   }
-  out += fmt::format("{{\"table\":\"{}\",\"rows\":{},{}\"columns\":[{}]}}\n", facts_->name, rows_,
-                     more, columns);
-  for (const std::string_view buffer : buffers)
-    out.append(buffer).append(padded(buffer.size()) - buffer.size(), '\0');
+  if (layout == Layout::kCsv) append_csv(body);
+  out += fmt::format("{{\"table\":\"{}\",\"rows\":{},\"bytes\":{},{}\"columns\":[{}]}}\n",
+                     facts_->name, rows_, body.size(), more, columns);
+  out += body;
 }
 
 void Table::append_csv(std::string& out) const {

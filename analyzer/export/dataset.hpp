@@ -32,6 +32,14 @@ struct TableFacts {
 // Returns every table of a dataset, without the columns `run` and `host`, which are folder names.
 [[nodiscard]] std::vector<const TableFacts*> dataset_tables();
 
+enum class Layout {
+  // The buffers of each column as Apache Arrow lays them out, of the sizes that its frame says:
+  // bits
+  // of what is not null (size 0: all), for strings the offsets, and the values.
+  kArrow,
+  kCsv,  // the names of the columns and the rows; null is an empty cell
+};
+
 // The values of one table, column by column.  Rows are added cell by cell, in the order of the
 // columns.
 class Table {
@@ -52,12 +60,9 @@ class Table {
   [[nodiscard]] const TableFacts& facts() const { return *facts_; }
   [[nodiscard]] std::size_t rows() const { return rows_; }
 
-  // Appends a line of JSON that says what follows, {"table", "rows", "columns": [{"name", "type",
-  // "nulls", "sizes"}], ...`more`}, and the buffers of the columns as Apache Arrow lays them out:
-  // bits of what is not null (size 0: all), for strings the offsets, and the values.
-  void append_frame(std::string& out, std::string_view more) const;
-
-  // Appends the names of the columns and the rows; null is an empty cell.
+  // Appends a line of JSON that says what follows, {"table", "rows", "bytes", "columns": [{"name",
+  // "type", "nulls", "sizes"}], ...`more`}, and the rows, in so many bytes.
+  void append_frame(std::string& out, std::string_view more, Layout layout) const;
   void append_csv(std::string& out) const;
 
  private:

@@ -2,10 +2,11 @@
 
     python3 -m inline_prof.dataset FOLDER... -o DIR [--run NAME] [--machine MACHINE]
 
-prof-analyze reads the profiles and hands columns over, which pyarrow writes; with duckdb alone it
-writes CSV, which DuckDB turns into Parquet; with neither the dataset is CSV."""
+prof-analyze reads the profiles and hands tables over: columns, which pyarrow writes; with duckdb alone
+CSV, which DuckDB turns into Parquet; with neither the dataset is that CSV."""
 
 import argparse
+import csv
 import json
 import os
 import shutil
@@ -47,9 +48,10 @@ class _Staging:
     def __exit__(self, *_):
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def path_of(self, table, run, host, part, ending=".parquet"):
-        folder = os.path.join(table, "run=" + run, "host=" + host)
-        place = os.path.join(folder, part + ending)
+    def path_of(self, header, ending):
+        table = header["table"]
+        folder = os.path.join(table, "run=" + header["run"], "host=" + header["host"])
+        place = os.path.join(folder, header["part"] + ending)
         os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
         for root in (self.dataset, self.folder):
             if not os.path.lexists(os.path.join(root, place)):
@@ -73,16 +75,16 @@ class _Staging:
                     os.link(os.path.join(folder, name), os.path.join(target, name))
 
 
-def _refuse_other(dataset, versions_of):
+def _refuse_other(dataset, ending, versions_of):
     """Raises DatasetError if the dataset has files of another kind or version: readers take all files of a table together."""
     for folder, _, names in os.walk(os.path.join(dataset, "run")):
         for name in sorted(names):
             file = os.path.join(folder, name)
-            if not name.endswith(".parquet"):
-                raise DatasetError("%s: %s is there, and a dataset has files of one kind; expected another folder for "
-                                   "Parquet" % (dataset, file))
+            if not name.endswith(ending):
+                raise DatasetError("%s: %s is there, and a dataset has files of one kind; expected another folder for %s"
+                                   % (dataset, file, "CSV" if ending == ".csv" else "Parquet"))
             for version in versions_of(file):
-                if version == SCHEMA_VERSION:
+                if str(version) == str(SCHEMA_VERSION):
                     return
                 raise DatasetError("%s: a dataset of version %s (%s), and this inline_prof writes version %d; expected "
                                    "another folder" % (dataset, version, file, SCHEMA_VERSION))
@@ -96,7 +98,7 @@ def _exactly(stream, size):
 
 
 def _frames(stream):
-    """(header, buffers of all columns) of each table that prof-analyze prints."""
+    """(header, rows) of each table that prof-analyze prints."""
     while True:
         line = stream.readline()
         if not line:
@@ -104,10 +106,11 @@ def _frames(stream):
         header = json.loads(line)
         if not header["table"]:
             return
-        yield header, _exactly(stream, sum(sum(column["sizes"]) for column in header["columns"]))
+        yield header, _exactly(stream, header["bytes"])
 
 
-def _arrow_table(pa, header, data):
+def _arrow_table(header, data):
+    pa = _import("pyarrow")
     kinds = {"int64": pa.int64(), "int32": pa.int32(), "double": pa.float64(), "float": pa.float32(),
              "string": pa.string()}
     rows, data, begin = header["rows"], pa.py_buffer(data), 0
@@ -129,7 +132,7 @@ def _arrow_table(pa, header, data):
 
 
 def _versions_by_pyarrow(file):
-    pq = __import__("pyarrow.parquet", fromlist=["_"])
+    pq = _import("pyarrow.parquet")
     try:
         return pq.ParquetFile(file).read(columns=["version"]).column(0).to_pylist()
     except Exception as error:  # pyarrow's own, of many kinds
@@ -145,6 +148,11 @@ def _versions_by_duckdb(file):
     return [row[0] for row in rows]
 
 
+def _versions_of_csv(file):
+    with open(file, newline="", encoding="utf-8") as text:
+        return [row["version"] for row in csv.DictReader(text)]
+
+
 # These columns count up: their differences are small.
 _COUNTING = {"number", "event_index", "iteration", "start_index", "end_index"}
 
@@ -155,43 +163,37 @@ def _is_repeated(column):
                                                and column["name"] not in _COUNTING)
 
 
-def _write_by_pyarrow(pa, stream, staging):
-    pq = __import__("pyarrow.parquet", fromlist=["_"])
-    for header, data in _frames(stream):
-        columns = header["columns"]
-        encodings = {column["name"]: "DELTA_BINARY_PACKED" for column in columns if column["name"] in _COUNTING}
-        pq.write_table(_arrow_table(pa, header, data),
-                       staging.path_of(header["table"], header["run"], header["host"], header["part"]),
-                       compression="zstd", compression_level=5, row_group_size=_ROWS_OF_A_GROUP,
-                       store_schema=False, write_statistics=False,  # one file is of one rank: nothing to skip in it
-                       use_dictionary=[column["name"] for column in columns
-                                       if _is_repeated(column) and column["type"] != "bool"],
-                       column_encoding=encodings or None)
+def _write_by_pyarrow(header, data, target):
+    columns = header["columns"]
+    encodings = {column["name"]: "DELTA_BINARY_PACKED" for column in columns if column["name"] in _COUNTING}
+    _import("pyarrow.parquet").write_table(
+        _arrow_table(header, data), target, compression="zstd", compression_level=5, row_group_size=_ROWS_OF_A_GROUP,
+        store_schema=False, write_statistics=False,  # one file is of one rank: nothing to skip in it
+        use_dictionary=[column["name"] for column in columns if _is_repeated(column) and column["type"] != "bool"],
+        column_encoding=encodings or None)
 
 
-def _write_by_duckdb(duckdb, command, staging):
+def _write_by_duckdb(header, data, target):
     types = {"int64": "BIGINT", "int32": "INTEGER", "string": "VARCHAR"}
-    csv = os.path.join(staging.folder, "csv")
-    _run(command + ["--format", "csv", "-o", csv])
-    connection = duckdb.connect()
-    for folder, _, files in os.walk(csv):
-        for name in files:
-            source = os.path.join(folder, name)
-            table, run, host, part = os.path.relpath(source, csv).split(os.sep)
-            columns = {column: types.get(kind, kind.upper()) for column, kind in schema()[table].items()}
-            target = staging.path_of(table, run[len("run="):], host[len("host="):], part[:-len(".csv")])
-            connection.execute(
-                "COPY (SELECT * FROM read_csv(?, header = true, columns = %r, quote = '\"', escape = '\"', "
-                "allow_quoted_nulls = false, hive_partitioning = false)) TO '%s' (FORMAT parquet, COMPRESSION zstd)"
-                % (columns, target.replace("'", "''")), [source])
-    shutil.rmtree(csv)
+    columns = {column["name"]: types.get(column["type"], column["type"].upper()) for column in header["columns"]}
+    with tempfile.NamedTemporaryFile(suffix=".csv") as source:
+        source.write(data)
+        source.flush()
+        _import("duckdb").connect().execute(
+            "COPY (SELECT * FROM read_csv(?, header = true, columns = %r, quote = '\"', escape = '\"', "
+            "allow_quoted_nulls = false, hive_partitioning = false)) TO '%s' (FORMAT parquet, COMPRESSION zstd)"
+            % (columns, target.replace("'", "''")), [source.name])
 
 
-def _run(command):
-    done = subprocess.run(command, stderr=subprocess.PIPE, env=_environment(), check=False)
-    if done.returncode != 0:
-        raise DatasetError(done.stderr.decode("utf-8", "replace").strip() or
-                           "%s: exit status %d" % (command[0], done.returncode))
+def _write_csv(_, data, target):
+    with open(target, "wb") as file:
+        file.write(data)
+
+
+# By their names: the format to ask prof-analyze for, the ending of files, and how to write and to read one.
+_ENGINES = {"pyarrow": ("stream", ".parquet", _write_by_pyarrow, _versions_by_pyarrow),
+            "duckdb": ("csv_stream", ".parquet", _write_by_duckdb, _versions_by_duckdb),
+            "csv": ("csv_stream", ".csv", _write_csv, _versions_of_csv)}
 
 
 def _environment():
@@ -211,35 +213,28 @@ def write(folders, output, run=None, machine=None, analyzer=None, engine=None):
     if machine is not None:
         command += ["--machine", os.fspath(machine)]
     output = os.fspath(output)
-    pa = _import("pyarrow") if engine in (None, "pyarrow") else None
-    duckdb = _import("duckdb") if pa is None and engine in (None, "duckdb") else None
-    if engine in ("pyarrow", "duckdb") and pa is None and duckdb is None:
+    installed = [name for name in _ENGINES if engine in (None, name) and (name == "csv" or _import(name))]
+    if not installed:
         raise DatasetError("%s is not installed" % engine)
-    if pa is None and duckdb is None:
-        _run(command + ["--format", "csv", "-o", output])
-        return "csv"
+    stream, ending, write_table, versions_of = _ENGINES[installed[0]]
     try:
-        _refuse_other(output, _versions_by_pyarrow if pa is not None else _versions_by_duckdb)
+        _refuse_other(output, ending, versions_of)
         with _Staging(output) as staging:
-            if pa is not None:
-                _stream(pa, command, staging)
-            else:
-                _write_by_duckdb(duckdb, command, staging)
+            for header, data in _tables(command + ["--format", stream]):
+                write_table(header, data, staging.path_of(header, ending))
             staging.publish()
     except OSError as error:
         raise DatasetError("%s: %s" % (error.filename or output, error.strerror or error)) from error
-    return "pyarrow" if pa is not None else "duckdb"
+    return installed[0]
 
 
-def _stream(pa, command, staging):
+def _tables(command):
+    """The frames that the command prints.  Where they end early, what it says of that is the error."""
     with tempfile.TemporaryFile() as complaints:
-        child = subprocess.Popen(command + ["--format", "stream"], stdout=subprocess.PIPE, stderr=complaints,
-                                 env=_environment(), bufsize=1 << 20)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, env=_environment(), bufsize=1 << 20)
         try:
-            _write_by_pyarrow(pa, child.stdout, staging)
+            yield from _frames(child.stdout)
         except DatasetError as error:
-            if not str(error).startswith("prof-analyze: its output ends"):
-                raise
             child.stdout.close()
             child.wait()
             complaints.seek(0)
@@ -264,7 +259,7 @@ def main(words=None):
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the dataset; what stands there stays")
     parser.add_argument("--run", help="name of the run; default: that of its folder")
     parser.add_argument("--machine", help="machine to predict for; default: what each file says")
-    parser.add_argument("--engine", choices=["pyarrow", "duckdb", "csv"], help="default: the first that there is")
+    parser.add_argument("--engine", choices=list(_ENGINES), help="default: the first that there is")
     parser.add_argument("--analyzer", help="prof-analyze; default: beside the package, or on PATH")
     given = parser.parse_args(words)
     try:

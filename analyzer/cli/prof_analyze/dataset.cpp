@@ -1,12 +1,13 @@
 // prof-analyze dataset FOLDER... -o DIR: runs as tables that DuckDB, Spark and others read.
 //
-// The Python package writes Parquet: it starts this program again with --format stream and puts
-// what it prints into files.  Without Python the tables are CSV.
+// The Python package writes the files: it starts this program again with --format stream, or
+// csv_stream where it can write no Parquet, and puts what that prints into them.
 #include "export/dataset.hpp"
 
 #include "base/command_line.hpp"
 #include "base/two_threads.hpp"
 #include "cli/common/options.hpp"
+#include "cli/common/program.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
@@ -23,13 +24,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <optional>
 #include <set>
-#include <spawn.h>
 #include <string>
-#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -40,7 +37,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class DatasetFormat { kParquet, kCsv, kStream };
+enum class DatasetFormat { kParquet, kCsv, kStream, kCsvStream };
 
 struct DatasetOptions {
   std::vector<std::string> folders;
@@ -114,157 +111,28 @@ struct Part {
   std::vector<exports::Table> tables;
 };
 
-// The destination of parts.
-class Sink {
- public:
-  Sink() = default;
-  virtual ~Sink() = default;
-  Sink(const Sink&) = delete;
-  Sink& operator=(const Sink&) = delete;
-
-  // Returns the part as it will be written, one text for each table.  Called on any thread.
-  [[nodiscard]] virtual std::vector<std::string> texts_of(const Part& part) const = 0;
-  // Called in the order of the files.
-  virtual void write(const Part& part, const std::vector<std::string>& texts) = 0;
-  virtual void finish() {}
-};
-
-class StreamSink : public Sink {
- public:
-  [[nodiscard]] std::vector<std::string> texts_of(const Part& part) const override {
-    std::string text;
-    for (const exports::Table& table : part.tables) {
-      // Encoded names need no escapes.
-      table.append_frame(
-          text, fmt::format(R"("run":"{}","host":"{}","part":"{}",)", folder_name(part.run),
-                            folder_name(part.host), part.name));
-    }
-    return {std::move(text)};
+// Returns the part as the Python package reads it.
+std::string text_of(const Part& part, exports::Layout layout) {
+  std::string text;
+  for (const exports::Table& table : part.tables) {
+    // Encoded names need no escapes.
+    table.append_frame(text,
+                       fmt::format(R"("run":"{}","host":"{}","part":"{}",)", folder_name(part.run),
+                                   folder_name(part.host), part.name),
+                       layout);
   }
-  void write(const Part& /*part*/, const std::vector<std::string>& texts) override {
-    for (const std::string& text : texts) {
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-        throw OutputError(
-            fmt::format("standard output: {}", std::generic_category().message(errno)));
-    }
-  }
-  void finish() override {
-    const std::string_view end = "{\"table\":\"\"}\n";  // a reader knows that it has all
-    if (std::fwrite(end.data(), 1, end.size(), stdout) != end.size() || std::fflush(stdout) != 0)
-      throw OutputError(fmt::format("standard output: {}", std::generic_category().message(errno)));
-  }
-};
-
-// Refuses a dataset of another kind of file or another version, because readers take all files of a
-// table together.  Any file of the table `run` tells both.
-void refuse_other_dataset(const fs::path& dataset) {
-  std::error_code error;
-  const fs::recursive_directory_iterator files(dataset / "run", error);
-  if (error) return;
-  for (const fs::directory_entry& entry : files) {
-    if (!entry.is_regular_file()) continue;
-    const std::string file = entry.path().string();
-    if (entry.path().extension() != ".csv") {
-      throw OutputError(
-          fmt::format("{}: {} is there, and a dataset has files of one kind; expected another "
-                      "folder for CSV",
-                      dataset.string(), file));
-    }
-    std::ifstream text(entry.path());
-    std::string names;
-    std::string row;
-    std::getline(text, names);
-    std::getline(text, row);
-    const std::string version = row.substr(0, row.find(','));
-    if (row.empty()) continue;
-    if (version == std::to_string(exports::kDatasetVersion)) return;
-    throw OutputError(fmt::format(
-        "{}: a dataset of version {} ({}), and this prof-analyze writes version {}; expected "
-        "another folder",
-        dataset.string(), version, file, exports::kDatasetVersion));
-  }
+  return text;
 }
 
-// Writes CSV files.  They appear in a hidden folder first, so a failure leaves the dataset as it
-// was.
-class CsvSink : public Sink {
- public:
-  explicit CsvSink(fs::path dataset)
-      : dataset_(std::move(dataset)), staging_(dataset_ / fmt::format(".writing.{}", getpid())) {
-    refuse_other_dataset(dataset_);
-    std::error_code error;
-    fs::create_directories(staging_, error);
-    if (error) throw OutputError(fmt::format("{}: {}", dataset_.string(), error.message()));
-  }
-  ~CsvSink() override {
-    std::error_code ignored;
-    fs::remove_all(staging_, ignored);
-  }
-
-  [[nodiscard]] std::vector<std::string> texts_of(const Part& part) const override {
-    std::vector<std::string> texts;
-    for (const exports::Table& table : part.tables)
-      table.append_csv(texts.emplace_back());
-    return texts;
-  }
-
-  void write(const Part& part, const std::vector<std::string>& texts) override {
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const fs::path place = fs::path(part.tables[i].facts().name) /
-                             ("run=" + folder_name(part.run)) / ("host=" + folder_name(part.host)) /
-                             (part.name + ".csv");
-      std::error_code error;
-      for (const fs::path& root : {dataset_, staging_}) {
-        if (!fs::exists(root / place, error)) continue;
-        const fs::path table = *place.begin();
-        const bool is_finished = table == "run" || table == "finding" || root == staging_ ||
-                                 fs::exists(dataset_ / "run" / place.lexically_relative(table));
-        throw OutputError(fmt::format(
-            "{}: stands already, {}", (dataset_ / place).string(),
-            is_finished
-                ? "and what stands is never rewritten; expected another --run"
-                : "without a row in the table run: the writing of it was cut off; remove it"));
-      }
-      fs::create_directories((staging_ / place).parent_path(), error);
-      std::FILE* file = error ? nullptr : std::fopen((staging_ / place).c_str(), "wbx");
-      bool is_written = file != nullptr;
-      if (file != nullptr) {
-        is_written = std::fwrite(texts[i].data(), 1, texts[i].size(), file) == texts[i].size();
-        is_written = std::fclose(file) == 0 && is_written;
-      }
-      if (!is_written) {
-        throw OutputError(
-            fmt::format("{}: {}", (dataset_ / place).string(),
-                        error ? error.message() : std::generic_category().message(errno)));
-      }
-      places_.push_back(place);
-    }
-  }
-
-  // Moves the table `run` last: a file without a row there is not finished.
-  void finish() override {
-    for (const bool is_run : {false, true}) {
-      for (const fs::path& place : places_) {
-        if ((*place.begin() == "run") != is_run) continue;
-        std::error_code error;
-        fs::create_directories((dataset_ / place).parent_path(), error);
-        if (!error) fs::rename(staging_ / place, dataset_ / place, error);
-        if (error)
-          throw OutputError(fmt::format("{}: {}", (dataset_ / place).string(), error.message()));
-      }
-    }
-  }
-
- private:
-  fs::path dataset_;
-  fs::path staging_;
-  std::vector<fs::path> places_;
-};
+void print_text(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw OutputError(fmt::format("standard output: {}", std::generic_category().message(errno)));
+}
 
 struct ReadPart {
   Part part;
   join::FileFacts facts;
-  std::vector<std::string> texts;
+  std::string text;
 };
 
 exports::DatasetPhase read_phase(read::Profile profile, std::size_t number,
@@ -283,7 +151,7 @@ exports::DatasetPhase read_phase(read::Profile profile, std::size_t number,
 }
 
 ReadPart read_part(const Source& source, const join::JoinOptions& options,
-                   const std::vector<read::Machine>& known, const Sink& sink) {
+                   const std::vector<read::Machine>& known, exports::Layout layout) {
   read::Profile whole =
       read::read_profile(source.file, read::Wanted::kAll, read::PhaseChoice{.all = true});
   ReadPart result;
@@ -299,11 +167,13 @@ ReadPart read_part(const Source& source, const join::JoinOptions& options,
     }
   }
   result.part.tables = exports::dataset_of(phases);
-  result.texts = sink.texts_of(result.part);
+  result.text = text_of(result.part, layout);
   return result;
 }
 
-void write_tables(const std::vector<Source>& sources, const DatasetOptions& options, Sink& sink) {
+// Prints the tables of all files, in their order.
+void print_tables(const std::vector<Source>& sources, const DatasetOptions& options,
+                  exports::Layout layout) {
   const std::vector<read::Machine> known = model::builtin_machines();
   join::JoinOptions join_options;
   join_options.machine = parse_machine(options.machine);
@@ -311,12 +181,12 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   // State of the run that is being written.
   std::vector<join::FileFacts> facts;
   std::set<std::string_view> tables;
-  const auto write_texts = [&](const Part& part, const std::vector<std::string>& texts) {
+  const auto print_part = [&](const Part& part, const std::string& text) {
     for (const exports::Table& table : part.tables)
       tables.insert(table.facts().name);
-    sink.write(part, texts);
+    print_text(text);
   };
-  const auto write = [&](const Part& part) { write_texts(part, sink.texts_of(part)); };
+  const auto write = [&](const Part& part) { print_part(part, text_of(part, layout)); };
   // A node that names its own files does not have the other nodes'.
   const bool has_folders = std::ranges::all_of(
       options.folders, [](const std::string& folder) { return fs::is_directory(folder); });
@@ -343,14 +213,15 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   base::in_two_threads(
       sources.size(),
       [&](std::size_t i) {
-        return join::or_complaint([&] { return read_part(sources[i], join_options, known, sink); });
+        return join::or_complaint(
+            [&] { return read_part(sources[i], join_options, known, layout); });
       },
       [&](std::size_t i, join::Readable<ReadPart> read) {
         progress.say(fmt::format("{} of {} files", i + 1, sources.size()));
         if (read.value) {
           ++readable;
           facts.push_back(std::move(read.value->facts));
-          write_texts(read.value->part, read.value->texts);
+          print_part(read.value->part, read.value->text);
         } else {
           if (first_complaint.empty()) first_complaint = read.complaint;
           write({sources[i].run,
@@ -361,7 +232,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
         if (i + 1 == sources.size() || sources[i + 1].run != sources[i].run) end_run(sources[i]);
       });
   if (readable == 0) throw read::InputError(first_complaint);
-  sink.finish();
+  print_text("{\"table\":\"\"}\n");  // a reader knows that it has all
 }
 
 // Adds the Python package to PYTHONPATH, from its place in an installation or in the build tree.
@@ -387,67 +258,38 @@ std::string find_python() {
   return access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
-// Returns the exit status, nothing if there is no Python with our package.
-std::optional<int> run_python(std::vector<std::string> words) {
-  find_python_package();
-  const std::string python = find_python();
-  const auto run = [](std::vector<std::string>& command) -> std::optional<int> {
-    std::vector<char*> arguments;
-    arguments.reserve(command.size() + 1);
-    for (std::string& word : command)
-      arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    pid_t child = 0;
-    int status = 0;
-    if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0)
-      return std::nullopt;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-  };
-  std::vector<std::string> probe{python, "-c",
-                                 "import importlib.util as u, sys; "
-                                 "sys.exit(not (u.find_spec('inline_prof') and "
-                                 "u.find_spec('inline_prof.dataset')))"};
-  if (run(probe) != 0) return std::nullopt;
-  words.insert(words.begin(), {python, "-m", "inline_prof.dataset"});
-  return run(words);
-}
-
-std::optional<int> write_parquet(const DatasetOptions& options) {
+// Becomes the Python package, which writes the files.
+[[noreturn]] void write_files(const DatasetOptions& options) {
   std::error_code error;
-  std::vector<std::string> words{"--analyzer", fs::read_symlink("/proc/self/exe", error).string(),
-                                 "-o", options.output};
+  find_python_package();
+  std::vector<std::string> words{find_python(),
+                                 "-m",
+                                 "inline_prof.dataset",
+                                 "--analyzer",
+                                 fs::read_symlink("/proc/self/exe", error).string(),
+                                 "-o",
+                                 options.output};
+  if (options.format == DatasetFormat::kCsv) words.insert(words.end(), {"--engine", "csv"});
   if (!options.run.empty()) words.insert(words.end(), {"--run", options.run});
   if (!options.machine.empty()) words.insert(words.end(), {"--machine", options.machine});
   words.emplace_back("--");
   words.insert(words.end(), options.folders.begin(), options.folders.end());
-  return run_python(std::move(words));
+  become(std::move(words));
 }
 
-void run_dataset(const DatasetOptions& options, int& status) {
+void run_dataset(const DatasetOptions& options) {
   const std::vector<Source> sources = sources_of(options);
-  if (options.format == DatasetFormat::kStream) {
-    StreamSink sink;
-    return write_tables(sources, options, sink);
-  }
+  if (options.format == DatasetFormat::kStream)
+    return print_tables(sources, options, exports::Layout::kArrow);
+  if (options.format == DatasetFormat::kCsvStream)
+    return print_tables(sources, options, exports::Layout::kCsv);
   if (options.output.empty()) throw UsageError("-o: expected the folder of the dataset");
-  if (options.format == DatasetFormat::kParquet) {
-    if (const auto of_python = write_parquet(options)) {
-      status = *of_python;
-      return;
-    }
-    fmt::print(stderr,
-               "prof-analyze: no python3 with the package inline_prof here: CSV instead of "
-               "Parquet\n");
-  }
-  CsvSink sink(options.output);
-  write_tables(sources, options, sink);
+  write_files(options);
 }
 
 }  // namespace
 
-void declare_dataset(Command& command, int& status) {
+void declare_dataset(Command& command, int& /*status*/) {
   const auto options = std::make_shared<DatasetOptions>();
   command.add_option("FOLDER", options->folders, "Folders of runs, or with --run the files of one")
       .required();
@@ -458,12 +300,13 @@ void declare_dataset(Command& command, int& status) {
                      "Machine to predict for, an id or a file; default: what each file says");
   const NamedValues<DatasetFormat> formats{{"parquet", DatasetFormat::kParquet},
                                            {"csv", DatasetFormat::kCsv},
-                                           {"stream", DatasetFormat::kStream}};
+                                           {"stream", DatasetFormat::kStream},
+                                           {"csv_stream", DatasetFormat::kCsvStream}};
   command.add_option("--format", options->format,
-                     "parquet needs the Python package with pyarrow or duckdb; stream is what it "
-                     "reads, on standard output",
+                     "parquet needs pyarrow or duckdb, and is csv without; stream and csv_stream "
+                     "are what the Python package reads, on standard output",
                      formats);
-  command.on_run([options, &status] { run_dataset(*options, status); });
+  command.on_run([options] { run_dataset(*options); });
 }
 
 }  // namespace inline_prof::cli
