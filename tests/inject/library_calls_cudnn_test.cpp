@@ -22,7 +22,7 @@ TEST(CudnnCalls, SayTheirShapes) {
 TEST(CudnnCalls, ReturnTheVendorsError) {
   const ProfiledRun run(
       "host_library_calls_cudnn",
-      {.arguments = {"--expect", "5003"},
+      {.arguments = {"--expect=5003"},
        .environment = joined(kShortCudnn, {"SIMGPU_FAIL=cudnnBackendExecute:5003"})});
 }
 

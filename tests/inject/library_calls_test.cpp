@@ -102,8 +102,8 @@ TEST(ACublasCall, ReturnsTheVendorsError) {
                   "SIMGPU_FAIL=cublasSgemm:14,cublasDgemm_v2_64:14,cublasSgemmStridedBatched:14,"
                   "cublasGemmEx:14,cublasCgemm:14"},
         std::pair{"host_library_calls_lt", "SIMGPU_FAIL=cublasLtMatmul:14"}}) {
-    const HostRun run = run_host(
-        host, {.arguments = {"--expect", "14"}, .environment = joined(kShortBlas, {rule})});
+    const HostRun run =
+        run_host(host, {.arguments = {"--expect=14"}, .environment = joined(kShortBlas, {rule})});
     EXPECT_EQ(run.exit_status, 0) << run.output;
   }
 }

@@ -64,7 +64,7 @@ TEST(NvtxRanges, ThatAreIterationsAreNoLayers) {
 }
 
 TEST(NvtxRanges, TakeBoundedMemoryWhateverTheirNames) {
-  const ProfiledRun run("host_nvtx", ranges({"--hostile", "100000"}));
+  const ProfiledRun run("host_nvtx", ranges({"--hostile=100000"}));
   const auto at = run.output.find("grown by ");
   ASSERT_NE(at, std::string::npos) << run.output;
   // Kept without a bound, the 3 x 100000 names of 200 bytes would be 60 MB.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace host {
@@ -25,6 +26,35 @@ inline void check(int result, const char* what) {
   if (result != 0) fail(what, result);
 }
 #define CHECK(call) host::check(static_cast<int>(call), #call)
+
+// A program's arguments.  Each question takes its answer out, so that those that nobody asks for
+// are left.
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) : left_(argv + 1, argv + argc) {}
+  explicit Arguments(std::vector<std::string> all) : left_(std::move(all)) {}
+
+  bool has(const std::string& flag) { return std::erase(left_, flag) > 0; }
+  // The last VALUE of NAME=VALUE.
+  std::string text(const std::string& name, std::string otherwise = {}) {
+    std::erase_if(left_, [&](const std::string& each) {
+      if (!each.starts_with(name + "=")) return false;
+      otherwise = each.substr(name.size() + 1);
+      return true;
+    });
+    return otherwise;
+  }
+  int number(const std::string& name, int otherwise) {
+    return std::atoi(text(name, std::to_string(otherwise)).c_str());
+  }
+  [[nodiscard]] const std::vector<std::string>& left() const { return left_; }
+  void expect_none_left() const {
+    if (!left_.empty()) fail(left_.front().c_str(), 2);
+  }
+
+ private:
+  std::vector<std::string> left_;
+};
 
 // The device's primary context, current on this thread.
 inline CUcontext open_context(int index = 0) {
@@ -106,14 +136,6 @@ int train(int iterations, const Step& step) {
     step();
   }
   return finish();
-}
-
-// STATUS of `--expect STATUS`, which each call must return; 0 without it.
-inline int expected_status(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string(argv[i]) == "--expect") return std::atoi(argv[i + 1]);
-  }
-  return 0;
 }
 
 }  // namespace host

@@ -16,7 +16,6 @@
 #include <latch>
 #include <set>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -88,18 +87,10 @@ void write_truth(const std::string& path, const LaunchProgram& program) {
 
 int main(int argc, char** argv) {
   namespace shapes = inline_prof::schedule::test;
-  std::string shape;
-  std::string truth;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with("--shape=")) {
-      shape = argument.substr(8);
-    } else if (argument.starts_with("--truth=")) {
-      truth = argument.substr(8);
-    } else {
-      host::fail(argv[i], 2);
-    }
-  }
+  host::Arguments arguments(argc, argv);
+  const std::string shape = arguments.text("--shape");
+  const std::string truth = arguments.text("--truth");
+  arguments.expect_none_left();
   // The first stream is the busiest; the others have threads of their own, and one a device.
   std::vector<LaunchProgram> programs{shapes::program_named(shape)};
   if (programs.front().launches().empty()) host::fail(shape.c_str(), 2);

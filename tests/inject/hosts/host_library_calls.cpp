@@ -2,14 +2,13 @@
 //
 //   --linked            the library it was linked with (the default)
 //   --looked-up         dlopen(RTLD_LOCAL) and dlsym, as Python does
-//   --expect STATUS     what each call must return
+//   --expect=STATUS     what each call must return
 #include "host.hpp"
 
 #include <cublas_v2.h>
 #include <cuda.h>
 
 #include <cerrno>
-#include <cstring>
 #include <dlfcn.h>
 
 namespace {
@@ -102,10 +101,11 @@ class Step {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_looked_up = argc > 1 && std::strcmp(argv[1], "--looked-up") == 0;
+  host::Arguments arguments(argc, argv);
+  const bool is_looked_up = arguments.has("--looked-up");
   host::open_context();
   const Blas blas = is_looked_up ? look_up() : Blas{};
-  const Step step(host::expected_status(argc, argv), blas);
+  const Step step(arguments.number("--expect", 0), blas);
   return host::train(40, [&] {
     errno = 4711;
     step.run();

@@ -1,4 +1,4 @@
-// Attention by cuDNN's backend.  --expect STATUS: what the call must return.  Convolutions are
+// Attention by cuDNN's backend.  --expect=STATUS: what the call must return.  Convolutions are
 // called by tests/gpu/library_calls_cudnn.cpp.
 #include "cudnn_layer.hpp"
 #include "host.hpp"
@@ -9,7 +9,7 @@ using namespace cudnn_graph;
 
 #if CUDNN_VERSION >= 91300
 int main(int argc, char** argv) {
-  const int expected = host::expected_status(argc, argv);
+  const int expected = host::Arguments(argc, argv).number("--expect", 0);
   host::open_context();
   CUstream stream = host::open_stream();
   void* data = host::device_memory(std::size_t{64} << 20);

@@ -1,4 +1,4 @@
-// cublasLtMatmul with layouts, transposes, epilogues and types of every kind.  --expect STATUS:
+// cublasLtMatmul with layouts, transposes, epilogues and types of every kind.  --expect=STATUS:
 // what each call must return.
 #include "host.hpp"
 
@@ -81,7 +81,7 @@ void multiply(cublasLtHandle_t handle, CUstream stream, const Case& c, int expec
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int expected = host::expected_status(argc, argv);
+  const int expected = host::Arguments(argc, argv).number("--expect", 0);
   host::open_context();
   CUstream stream = host::open_stream();
   cublasLtHandle_t handle = nullptr;

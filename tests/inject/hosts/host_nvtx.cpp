@@ -2,14 +2,12 @@
 // occurrence of one kernel, so that the layers in prof.json have the order of the code below.
 //
 // --marked: iterations are ranges "step N", and no macro says where they begin.
-// --hostile N: N different labels, and as many names of strings and domains, instead.
+// --hostile=N: N different labels, and as many names of strings and domains, instead.
 #include "host.hpp"
 
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -123,6 +121,7 @@ long resident_kib() {
 }
 
 void hostile(int count) {
+  if (count == 0) return;
   const long before = resident_kib();
   for (int i = 0; i < count; ++i) {
     const std::string label = "label " + std::to_string(i) + std::string(200, 'x');
@@ -147,9 +146,10 @@ int main(int argc, char** argv) {
   const int pushed = nvtxRangePushA("x");
   const int popped = nvtxRangePop();
   std::printf("push %d pop %d\n", pushed, popped);
-  const bool is_marked = argc > 1 && std::strcmp(argv[1], "--marked") == 0;
+  host::Arguments arguments(argc, argv);
+  const bool is_marked = arguments.has("--marked");
   if (!is_marked) PROFILE_ITERATION();
-  if (argc > 2 && std::strcmp(argv[1], "--hostile") == 0) hostile(std::atoi(argv[2]));
+  hostile(arguments.number("--hostile", 0));
   for (int i = 0; i < 4; ++i) {
     if (is_marked) nvtxRangePushA(("step " + std::to_string(i)).c_str());
     step(names);

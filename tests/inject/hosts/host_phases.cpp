@@ -35,39 +35,27 @@ struct Stage {
   int iterations = 0;
   bool is_graph = false;
   bool is_random = false;
-  unsigned grid = 16;
-  unsigned first_grid = 0;  // 0: as the others
+  unsigned grid = 0;
+  unsigned first_grid = 0;
   unsigned pause_us = 0;
 };
 
 Stage stage_of(const std::string& text) {
   std::istringstream words(text);
-  std::string word;
+  std::vector<std::string> parts;
+  for (std::string word; std::getline(words, word, ':');)
+    parts.push_back(word);
+  host::Arguments more({parts.begin() + 3, parts.end()});
   Stage stage;
-  std::getline(words, stage.name, ':');
-  std::getline(words, word, ':');
-  stage.kernels = std::stoi(word);
-  std::getline(words, word, ':');
-  stage.iterations = std::stoi(word);
-  while (std::getline(words, word, ':')) {
-    if (word == "graph") {
-      stage.is_graph = true;
-    } else if (word == "random") {
-      stage.is_random = true;
-    } else {
-      const auto number = static_cast<unsigned>(std::stoi(word.substr(word.find('=') + 1)));
-      if (word.starts_with("grid=")) {
-        stage.grid = number;
-      } else if (word.starts_with("one=")) {
-        stage.first_grid = number;
-      } else if (word.starts_with("pause=")) {
-        stage.pause_us = number;
-      } else {
-        host::fail(text.c_str(), 2);
-      }
-    }
-  }
-  if (stage.first_grid == 0) stage.first_grid = stage.grid;
+  stage.name = parts[0];
+  stage.kernels = std::stoi(parts[1]);
+  stage.iterations = std::stoi(parts[2]);
+  stage.is_graph = more.has("graph");
+  stage.is_random = more.has("random");
+  stage.grid = static_cast<unsigned>(more.number("grid", 16));
+  stage.first_grid = static_cast<unsigned>(more.number("one", static_cast<int>(stage.grid)));
+  stage.pause_us = static_cast<unsigned>(more.number("pause", 0));
+  more.expect_none_left();
   return stage;
 }
 
@@ -140,22 +128,13 @@ class Program {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool marks = false;
-  bool is_killed = false;
-  int times = 1;
+  host::Arguments arguments(argc, argv);
+  const bool marks = arguments.has("--marks");
+  const bool is_killed = arguments.has("--kill");
+  const int times = arguments.number("--times", 1);
   std::vector<Stage> stages;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--marks") {
-      marks = true;
-    } else if (argument == "--kill") {
-      is_killed = true;
-    } else if (argument.starts_with("--times=")) {
-      times = std::stoi(argument.substr(8));
-    } else {
-      stages.push_back(stage_of(argument));
-    }
-  }
+  for (const std::string& stage : arguments.left())
+    stages.push_back(stage_of(stage));
   std::signal(SIGCHLD, [](int) { child_signals = child_signals + 1; });
   host::open_context();
   Program program;

@@ -136,7 +136,7 @@ void* work(void* argument) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  is_tiny = argc > 1 && std::strcmp(argv[1], "--tiny") == 0;
+  is_tiny = host::Arguments(argc, argv).has("--tiny");
   CHECK(cuInit(0));
   Gpu gpu = open_gpu();
   pthread_attr_t attributes;

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -21,89 +20,40 @@
 namespace {
 
 struct Options {
-  int iterations = 200;
-  int devices = 1;
-  int streams = 1;
-  int threads = 1;
-  int repeats = 3;            // launches of kernel_a in an iteration
-  int labels_of_one_use = 0;  // in each iteration, each with a name of its own
-  int usr1_at = -1;           // the iteration before which the program raises SIGUSR1
-  int usr1_again_at = -1;
-  int term_at = -1;  // SIGTERM
-  bool no_boundaries = false;
-  bool no_labels = false;
-  bool data = false;
-  bool unit_tests = false;           // each step is a run of one of two unit tests
-  bool synchronise = false;          // after each iteration
-  bool expect_launch_error = false;  // the simulated GPU was told to fail
-  bool stop_without_start = false;
-  bool start_without_stop = false;
-  bool capture = false;
-  bool share_a_site = false;  // two threads call through a site that neither has seen filled
-  bool hammer = false;        // another thread launches kernel_c on the first stream all the time
-  bool exit_when_finished = false;
+  host::Arguments given;
+  int iterations = given.number("--iterations", 200);
+  int devices = given.number("--devices", 1);
+  int streams = given.number("--streams", 1);
+  int threads = given.number("--threads", 1);
+  int repeats = given.number("--repeats", 3);  // launches of kernel_a in an iteration
+  // In each iteration, each with a name of its own.
+  int labels_of_one_use = given.number("--labels-of-one-use", 0);
+  // The iterations before which the program raises SIGUSR1 and SIGTERM.
+  int usr1_at = given.number("--usr1-at", -1);
+  int usr1_again_at = given.number("--usr1-again-at", -1);
+  int term_at = given.number("--term-at", -1);
+  bool no_boundaries = given.has("--no-boundaries");
+  bool no_labels = given.has("--no-labels");
+  bool data = given.has("--data");
+  bool unit_tests = given.has("--unit-tests");  // each step is a run of one of two unit tests
+  bool synchronise = given.has("--sync");       // after each iteration
+  // The simulated GPU was told to fail.
+  bool expect_launch_error = given.has("--expect-launch-error");
+  bool stop_without_start = given.has("--stop-without-start");
+  bool start_without_stop = given.has("--start-without-stop");
+  bool capture = given.has("--capture");
+  // Two threads call through a site that neither has seen filled.
+  bool share_a_site = given.has("--share-a-site");
+  // Another thread launches kernel_c on the first stream all the time.
+  bool hammer = given.has("--hammer");
+  bool exit_when_finished = given.has("--exit-when-finished");
   // Half-way
-  bool fork = false;
-  bool vfork = false;
-  bool destroy_stream = false;  // a busy stream goes and comes back
-  bool reset_device = false;
-  bool stuck = false;  // the stream waits for a value that never comes
+  bool fork = given.has("--fork");
+  bool vfork = given.has("--vfork");
+  bool destroy_stream = given.has("--destroy-stream");  // a busy stream goes and comes back
+  bool reset_device = given.has("--reset-device");
+  bool stuck = given.has("--stuck");  // the stream waits for a value that never comes
 };
-
-struct Number {
-  const char* name;  // --name=VALUE
-  int Options::*value;
-};
-const Number kNumbers[] = {
-    {"--iterations", &Options::iterations}, {"--devices", &Options::devices},
-    {"--streams", &Options::streams},       {"--threads", &Options::threads},
-    {"--repeats", &Options::repeats},       {"--labels-of-one-use", &Options::labels_of_one_use},
-    {"--usr1-at", &Options::usr1_at},       {"--usr1-again-at", &Options::usr1_again_at},
-    {"--term-at", &Options::term_at},
-};
-
-struct Flag {
-  const char* name;
-  bool Options::*value;
-};
-const Flag kFlags[] = {
-    {"--no-boundaries", &Options::no_boundaries},
-    {"--no-labels", &Options::no_labels},
-    {"--data", &Options::data},
-    {"--unit-tests", &Options::unit_tests},
-    {"--sync", &Options::synchronise},
-    {"--expect-launch-error", &Options::expect_launch_error},
-    {"--stop-without-start", &Options::stop_without_start},
-    {"--start-without-stop", &Options::start_without_stop},
-    {"--capture", &Options::capture},
-    {"--share-a-site", &Options::share_a_site},
-    {"--hammer", &Options::hammer},
-    {"--exit-when-finished", &Options::exit_when_finished},
-    {"--fork", &Options::fork},
-    {"--vfork", &Options::vfork},
-    {"--destroy-stream", &Options::destroy_stream},
-    {"--reset-device", &Options::reset_device},
-    {"--stuck", &Options::stuck},
-};
-
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const std::size_t equals = argument.find('=');
-    bool is_known = false;
-    for (const auto& [name, value] : kFlags) {
-      if (argument == name) options.*value = is_known = true;
-    }
-    for (const auto& [name, value] : kNumbers) {
-      if (equals == std::string_view::npos || argument.substr(0, equals) != name) continue;
-      options.*value = std::atoi(argv[i] + equals + 1);
-      is_known = true;
-    }
-    if (!is_known) host::fail(argv[i], 2);
-  }
-  return options;
-}
 
 struct Device {
   CUdevice device = 0;
@@ -284,7 +234,8 @@ void start_a_program() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
+  const Options options{.given = {argc, argv}};
+  options.given.expect_none_left();
   INITIALIZE_PROFILER(false, options.exit_when_finished);
   CHECK(cuInit(0));
   std::vector<Device> devices;
@@ -317,7 +268,6 @@ int main(int argc, char** argv) {
     if (i != options.iterations / 2) continue;
     if (options.fork) fork_a_child();
     if (options.vfork) start_a_program();
-
     if (options.stuck) block_for_ever(devices[0].streams[0]);
     if (options.destroy_stream) {
       CHECK(cuStreamSynchronize(devices[0].streams[0]));
@@ -336,5 +286,6 @@ int main(int argc, char** argv) {
     CHECK(cuCtxSynchronize());
   }
   std::printf("host ok, %ld launches\n", launches.load());
+  std::fflush(stdout);  // before what the injected library says at the end
   return 0;
 }
