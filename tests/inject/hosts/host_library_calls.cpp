@@ -13,40 +13,32 @@
 
 namespace {
 
-struct Blas {
-  decltype(&cublasCreate_v2) create = cublasCreate_v2;
-  decltype(&cublasSetStream_v2) set_stream = cublasSetStream_v2;
-  decltype(&cublasSetMathMode) set_math_mode = cublasSetMathMode;
-  decltype(&cublasSgemm_v2) sgemm = cublasSgemm_v2;
-  decltype(&cublasDgemm_v2_64) dgemm_64 = cublasDgemm_v2_64;
-  decltype(&cublasCgemm_v2) cgemm = cublasCgemm_v2;
-  decltype(&cublasSgemmStridedBatched) sgemm_strided = cublasSgemmStridedBatched;
-  cublasStatus_t (*gemm_ex)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
-                            const void*, const void*, cudaDataType, int, const void*, cudaDataType,
-                            int, const void*, void*, cudaDataType, int, cublasComputeType_t,
-                            cublasGemmAlgo_t) = cublasGemmEx;
-};
+void* library = nullptr;  // where its functions are looked up; none: linked
 
 template <typename Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) host::fail(name, 0);
+Function function(const char* name, Function linked) {
+  if (library == nullptr) return linked;
+  auto found = reinterpret_cast<Function>(dlsym(library, name));
+  if (found == nullptr) host::fail(name, 0);
+  return found;
 }
+#define BLAS(name) function(#name, name)
 
-Blas look_up() {
-  void* library = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) host::fail(dlerror(), 0);
-  Blas blas;
-  find(library, "cublasCreate_v2", blas.create);
-  find(library, "cublasSetStream_v2", blas.set_stream);
-  find(library, "cublasSetMathMode", blas.set_math_mode);
-  find(library, "cublasSgemm_v2", blas.sgemm);
-  find(library, "cublasDgemm_v2_64", blas.dgemm_64);
-  find(library, "cublasCgemm_v2", blas.cgemm);
-  find(library, "cublasSgemmStridedBatched", blas.sgemm_strided);
-  find(library, "cublasGemmEx", blas.gemm_ex);
-  return blas;
-}
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                              const void*, const void*, cudaDataType, int, const void*,
+                              cudaDataType, int, const void*, void*, cudaDataType, int,
+                              cublasComputeType_t, cublasGemmAlgo_t);
+
+struct Blas {
+  decltype(&cublasCreate_v2) create = BLAS(cublasCreate_v2);
+  decltype(&cublasSetStream_v2) set_stream = BLAS(cublasSetStream_v2);
+  decltype(&cublasSetMathMode) set_math_mode = BLAS(cublasSetMathMode);
+  decltype(&cublasSgemm_v2) sgemm = BLAS(cublasSgemm_v2);
+  decltype(&cublasDgemm_v2_64) dgemm_64 = BLAS(cublasDgemm_v2_64);
+  decltype(&cublasCgemm_v2) cgemm = BLAS(cublasCgemm_v2);
+  decltype(&cublasSgemmStridedBatched) sgemm_strided = BLAS(cublasSgemmStridedBatched);
+  GemmEx* gemm_ex = function<GemmEx*>("cublasGemmEx", cublasGemmEx);
+};
 
 class Step {
  public:
@@ -102,9 +94,12 @@ class Step {
 
 int main(int argc, char** argv) {
   host::Arguments arguments(argc, argv);
-  const bool is_looked_up = arguments.has("--looked-up");
+  if (arguments.has("--looked-up")) {
+    library = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) host::fail(dlerror(), 0);
+  }
   host::open_context();
-  const Blas blas = is_looked_up ? look_up() : Blas{};
+  const Blas blas;
   const Step step(arguments.number("--expect", 0), blas);
   return host::train(40, [&] {
     errno = 4711;
