@@ -2,6 +2,7 @@
 
 #include "model/calibrated/calibration.hpp"
 #include "model/machines.hpp"
+#include "model/occupancy.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/kernel_tile.hpp"
@@ -18,8 +19,7 @@
 namespace inline_prof::model {
 namespace {
 
-constexpr double kUsualClockMhz = 1500;  // of a machine file without one
-constexpr double kInterval90 = 1.645;    // standard deviations of a normal distribution
+constexpr double kInterval90 = 1.645;  // standard deviations of a normal distribution
 // Half-widths are shorter: few kernels have most of the deviation.  Of traces left out of the fit
 // (docs/models/families.md) this holds about 92 % of the time.
 constexpr double kFamilyInterval90 = 1.5;
@@ -27,12 +27,6 @@ constexpr double kOfL2 = 0.5;  // what L2 still has of small tensors makes movem
 constexpr double kLaunchSpread = 0.15;  // of launches of one family
 // Attention's published rates differ by a fifth between heads of 64 and of 128.
 constexpr double kShapeSpread = 0.2;
-
-// Walks over the elements beside the one that every kernel makes: a softmax of long rows finds the
-// largest element, then the sum, then writes.
-double passes(std::string_view family) {
-  return family == "softmax_block" ? 2.0 : 1.0;
-}
 
 double integer(const read::Op& op, std::string_view name, double otherwise = 0) {
   const auto value = op.get<std::int64_t>(name);
@@ -116,6 +110,46 @@ double tile_traffic(const read::Op& op, std::string_view kernel_name) {
   return integer(op, "batch", 1) * numbers * (op.get<std::string>("a_type") == "f32" ? 2 : 1);
 }
 
+// A block for each row finds the largest number, then the sum, then writes; backward it reads
+// twice.
+struct BlockSoftmax {
+  double thread_steps = 0;
+  double read_again_bytes = 0;
+  double filled_units = 0;  // multiprocessors
+};
+
+// A step takes as long as memory answers, whether a thread loads one number or 16 bytes; PyTorch's
+// kernels load single numbers behind their last whole sweep.  A row is read again from memory where
+// the rows in work exceed L2, and not if shared memory or registers hold it.
+BlockSoftmax block_softmax(std::string_view kernel_name, const read::Op& op, double traffic,
+                           const read::Machine& machine) {
+  constexpr double threads = 1024, vector_bytes = 16, usual_blocks = 2;
+  const bool is_backward = op.get<std::string>("pass") == "backward";
+  const double rows = integer(op, "rows"), columns = integer(op, "cols"),
+               tensors = is_backward ? 3 : 2, element_bytes = traffic / (tensors * rows * columns);
+  const auto limits = sm_limits(machine.compute_capability);
+  const double blocks =  // of a multiprocessor
+      limits ? std::floor(static_cast<double>(limits->threads) / threads) : usual_blocks;
+  const bool is_held = kernel_name.find("Smem") != std::string_view::npos ||
+                       kernel_name.find("Reg<") != std::string_view::npos;
+  const double sweep = threads * vector_bytes / element_bytes, sweeps = std::floor(columns / sweep),
+               rest = columns - sweeps * sweep;
+  BlockSoftmax work;
+  work.thread_steps = rows * threads *
+                      (is_held       ? 1
+                       : is_backward ? 2
+                                     : 3) *
+                      (sweeps + (is_held ? std::min(rest, 1.0) : std::ceil(rest / threads))) *
+                      usual_blocks / blocks;
+  work.filled_units = rows / blocks;
+  const double units = static_cast<double>(machine.sm_count),
+               in_work_bytes = traffic * std::min(1.0, units / work.filled_units);
+  if (!is_held)
+    work.read_again_bytes =
+        traffic * 2 / tensors * std::max(0.0, 1 - machine.l2_mb.value_or(0) * 1e6 / in_work_bytes);
+  return work;
+}
+
 // Elements that a movement walks over.  What the operation does not say follows from its bytes, as
 // if each element had two.
 double elements_of(const read::Op& op, double bytes) {
@@ -164,6 +198,9 @@ std::string_view family_of_parameters(const KernelFamily& family, const read::Op
        {"product_align4", "product_80"}}};
   if (family.name == "strided" && op.get<std::string>("class") == "transpose")
     return "strided_transposed";
+  if (family.name == "convolution" && op.get<std::string>("type") == "f32" &&
+      !op.find("compute_type"))
+    return "convolution_simt";  // no tensor core multiplies single precision
   if (op.get<std::string>("a_type") != "f32") return family.name;
   const auto* const found = std::find_if(of_f32.begin(), of_f32.end(),
                                          [&](const auto& row) { return row.first == family.name; });
@@ -195,10 +232,15 @@ std::optional<FamilyWork> family_work(std::string_view kernel_name, const read::
       }
       if (kind != OpKind::kMemory && kind != OpKind::kNorm && kind != OpKind::kSoftmax)
         return std::nullopt;
-      work.elements =
-          passes(family->name) * address_work(family->name, op) * elements_of(op, work.bytes);
+      work.elements = address_work(family->name, op) * elements_of(op, work.bytes);
       if (family->name != "reduction") work.blocks = 0;  // as many as there are elements
       work.bytes /= 1 + kOfL2 * (1 - part_of_l2);
+      if (kind == OpKind::kSoftmax && kernel_name.find("cunn_SoftMax") != std::string_view::npos) {
+        const BlockSoftmax rows = block_softmax(kernel_name, op, all.traffic.value, machine);
+        work.elements = rows.thread_steps;
+        work.blocks = rows.filled_units;
+        work.bytes += rows.read_again_bytes;
+      }
       return work;
     case FamilyForm::kProduct:
       if (kind != OpKind::kGemm || !base) return std::nullopt;
@@ -227,8 +269,8 @@ double family_time_us(const FamilyWork& work, const FamilyParameters& parameters
   const double bytes_per_us = machine.memory_gb_per_s * 1e3;
   const auto units = static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1));
   const double busy_units = work.blocks > 0 ? std::min(units, work.blocks) : units;
-  const double elements_us = work.elements / (parameters.elements_per_clock * busy_units *
-                                              machine.boost_clock_mhz.value_or(kUsualClockMhz));
+  const double elements_us =
+      work.elements / (parameters.elements_per_clock * busy_units * machine.clock_mhz());
   switch (work.form) {
     case FamilyForm::kNone:
       break;
@@ -249,6 +291,26 @@ double family_half_width(const FamilyParameters& parameters, double time_us) {
   return kFamilyInterval90 *
          std::hypot(parameters.sigma, kLaunchSpread * parameters.launch_us / time_us);
 }
+
+namespace {
+
+// Returns the usual spread if no row has moved the parameter on which the time of this work hangs:
+// that of bytes where all rows were bound by their elements, or the other way round.
+double untested_sigma(std::string_view family, const FamilyWork& work,
+                      const FamilyParameters& parameters, const read::Machine& machine) {
+  static const auto usual = usual_family_parameters();
+  const FamilyParameters& before = usual.find(family)->second;
+  FamilyWork of_bytes = work;
+  of_bytes.elements = 0;
+  const double time_us = family_time_us(work, parameters, machine);
+  double FamilyParameters::*const counts = family_time_us(of_bytes, parameters, machine) < time_us
+                                               ? &FamilyParameters::elements_per_clock
+                                               : &FamilyParameters::share;
+  if (parameters.*counts != before.*counts) return 0;
+  return before.sigma * (1 - parameters.launch_us / time_us);
+}
+
+}  // namespace
 
 Families::Families(const read::Parameters& parameters, const read::Machine& machine)
     : parameters_(family_parameters(parameters)), trained_machine_(parameters.machine) {
@@ -304,12 +366,15 @@ std::optional<Prediction> Families::predict(std::string_view kernel_name, double
                                             const std::optional<Prediction>& base) const {
   const KernelFamily* const family = kernel_family(kernel_name);
   if (family == nullptr) return std::nullopt;
-  const FamilyParameters* const parameters = parameters_of(family_of_parameters(*family, op));
+  const std::string_view name = family_of_parameters(*family, op);
+  const FamilyParameters* const parameters = parameters_of(name);
   const auto work = family_work(kernel_name, op, machine, blocks, base);
   if (parameters == nullptr || !work) return std::nullopt;
   const double time_us = family_time_us(*work, *parameters, machine);
   if (!std::isfinite(time_us) || time_us <= 0) return std::nullopt;
-  double half_width = family_half_width(*parameters, time_us);
+  FamilyParameters tested = *parameters;
+  tested.sigma = std::max(tested.sigma, untested_sigma(name, *work, *parameters, machine));
+  double half_width = family_half_width(tested, time_us);
   if (work->form == FamilyForm::kTiles)
     half_width = std::hypot(half_width, kFamilyInterval90 * kShapeSpread);
   if (base && base->interval90 && work->form == FamilyForm::kProduct) {
@@ -359,7 +424,8 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       {"reduction", 3.2, 0.8, 2.5, 0.3},
       {"split_sum", 2.0, 0.5, 1.5, 0.3},
       {"softmax_warp", 2.0, 0.55, 1.5, 0.3},
-      {"softmax_block", 3.0, 0.8, 1.35, 0.25},
+      // Two blocks of 1,024 threads that wait 850 clocks a step (RTX 3080: one, 970).
+      {"softmax_block", 3.0, 0.8, 2.4, 0.3},
       {"norm", 3.0, 0.7, 1.3, 0.2},
       {"norm_vectorized", 2.5, 0.8, 3.0, 0.3},
       {"norm_weights", 4.0, 0.5, 1.3, 0.4},
@@ -456,6 +522,8 @@ FamilyParameters best_of_family(const std::vector<const FamilyRow*>& rows,
         for (const double factor : {std::exp(step), std::exp(-step)}) {
           FamilyParameters next = best;
           next.*kMembers[i].second *= factor;
+          // L2 may have what a trace's kernels read; other sizes come from memory.
+          if (next.share > 1 && rows.front()->work.form != FamilyForm::kProduct) continue;
           const double value = loss(rows, next, start, machine);
           if (value >= least - 1e-12) continue;
           best = next;
@@ -473,7 +541,7 @@ FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
   FamilyParameters best = best_of_family(rows, start, machine);
   // The error of each row as the other traces predict it, beside what launches differ by.  Long
   // kernels count more, since an interval has to hold most of the time.
-  double squares = 0, weights = 0, count = 0;
+  double squares = 0, weights = 0;
   std::map<std::size_t, FamilyParameters> without;  // by the trace that is left out
   for (const FamilyRow* row : rows) {
     const auto [found, is_new] = without.try_emplace(row->trace, best);
@@ -490,10 +558,11 @@ FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
     const double weight = row->weight * std::sqrt(row->measured_us);
     squares += weight * std::max(0.0, error * error - of_launch * of_launch);
     weights += weight;
-    count += row->weight;
   }
-  // The start, which is all that was known of such kernels before, counts as half a row.
+  // The start, which is all that was known of such kernels before, counts as half a row.  Launches
+  // of one size tell nothing of other sizes, however many they are.
   constexpr double rows_before = 0.5;
+  const auto count = static_cast<double>(rows.size());
   best.sigma = std::sqrt((start.sigma * start.sigma * rows_before + squares / weights * count) /
                          (rows_before + count));
   best.rows = static_cast<std::int64_t>(rows.size());

@@ -16,6 +16,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,48 @@ TEST(Families, HoldWhatOthersMeasuredOfAttention) {
     EXPECT_LE(in_microseconds(found->interval90->first), us) << length;
     EXPECT_GE(in_microseconds(found->interval90->second), us) << length;
   }
+}
+
+// 4,096 rows of single precision on an RTX 3080: pytorch/pytorch #144645.
+TEST(Families, HoldWhatOthersMeasuredOfLongSoftmax) {
+  read::Machine gpu = choose_machine("rtx-3090", builtin_machines());
+  gpu.id = "rtx-3080";
+  gpu.sm_count = 68;
+  gpu.memory_gb_per_s = 760;
+  gpu.boost_clock_mhz = 1710;
+  gpu.l2_mb = 5;
+  const Families families(shipped_families(gpu), gpu);
+  for (const auto& [kernel, columns, gb_per_s] :
+       {std::tuple("cunn_SoftMaxForward<4>", 2047, 329.4),
+        std::tuple("cunn_SoftMaxForwardSmem<4>", 2048, 499.7)}) {
+    const read::Op op = op_of(fmt::format("softmax rows=4096 cols={} type=f32", columns));
+    const double us = 8.0 * 4096 * columns / gb_per_s / 1e3;
+    const auto found = families.predict(kernel, 4096, op, gpu, std::nullopt);
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(in_microseconds(found->time), us, 0.2 * us) << kernel;
+    EXPECT_LE(in_microseconds(found->interval90->first), us) << kernel;
+    EXPECT_GE(in_microseconds(found->interval90->second), us) << kernel;
+  }
+}
+
+TEST(Families, KnowLittleOfWorkThatNoRowTested) {
+  const read::Machine gpu = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const Families families(shipped_families(gpu), gpu);
+  const auto of_rows = [&](int columns) {
+    const read::Op op = op_of(fmt::format("softmax rows=65536 cols={} type=bf16", columns));
+    return *families.predict("cunn_SoftMaxForward<8>", 65536, op, gpu, std::nullopt);
+  };
+  const auto over_bandwidth = [&](int columns) {
+    return in_microseconds(of_rows(columns).time) / (4.0 * 65536 * columns / 3350e3);
+  };
+  const auto width = [&](int columns) {
+    const auto interval = *of_rows(columns).interval90;
+    return interval.second.value / interval.first.value;
+  };
+  EXPECT_GT(over_bandwidth(3137), 4) << "single numbers";
+  EXPECT_LT(over_bandwidth(49152), 1.5) << "vectors, and the second and third time out of L2";
+  EXPECT_NEAR(over_bandwidth(393216), 2 / 0.8, 0.3) << "three times out of memory";
+  EXPECT_GT(width(49152), 1.3 * width(3137)) << "which a trace has";
 }
 
 TEST(KernelFamilies, WithAFormHaveUsualParameters) {
