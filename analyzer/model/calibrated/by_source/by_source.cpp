@@ -20,7 +20,6 @@ constexpr double kNormal95 = 1.6449;
 // Libraries differ in what a call includes and in their kernels: beyond what the sources at hand
 // differ by, a further one is off by as much.
 constexpr double kOtherSourceSigma = 0.28;
-constexpr double kUsualClockMhz = 1700;
 // Work that no row has, such as a backward pass at the efficiency of a forward one.
 constexpr double kOtherWorkSigma = 0.2;
 
@@ -106,7 +105,7 @@ class BySourceModel : public Model {
 
 SourceGpu::SourceGpu(const read::Machine& machine)
     : units(static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1))),
-      clocks_per_us(units * machine.boost_clock_mhz.value_or(kUsualClockMhz)),
+      clocks_per_us(units * machine.clock_mhz()),
       bytes_per_us(machine.memory_gb_per_s * 1e3) {
   constexpr double usual_l2_mb = 40, usual_tflops = 100;
   l2_bytes = machine.l2_mb.value_or(usual_l2_mb) * 1e6;
