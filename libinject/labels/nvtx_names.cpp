@@ -1,5 +1,7 @@
 #include "labels/nvtx_names.hpp"
 
+#include "labels/xla_fusions.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -13,7 +15,8 @@ namespace {
 
 // Limits of what an application can make us keep.  Further strings have no text, and further
 // domains share one record.
-constexpr std::size_t kMostStrings = 4096;
+// 16384: XLA registers one for each instruction that it compiles.
+constexpr std::size_t kMostStrings = 16384;
 constexpr std::size_t kMostDomains = 256;
 
 // Maps handles of a chained tool to our records.  It has twice as many slots as records, so that
@@ -92,8 +95,15 @@ NameBook& name_book() {
   return *names;
 }
 
+std::string_view cut(const char* text) noexcept {
+  if (text == nullptr) return "";
+  return {text, strnlen(text, std::tuple_size_v<NvtxText> - 1)};
+}
+
 // The last record is shared by all strings that find the others taken.
-String* string_with(NameBook& book, std::string_view text) {
+String* string_with(NameBook& book, const char* whole) {
+  if (whole != nullptr && note_xla_text(whole)) return &strings.back();
+  const std::string_view text = cut(whole);
   const auto known = book.string_by_text.find(text);
   if (known != book.string_by_text.end()) return known->second;
   const std::size_t count = book.string_by_text.size();
@@ -117,11 +127,6 @@ Domain* domain_named(NameBook& book, const std::string& name) {
     domains[at].owner = reinterpret_cast<RangeOwner>(&domains[at]);
   if (at < kMostDomains - 1) book.domain_by_name.emplace(name, &domains[at]);
   return &domains[at];
-}
-
-std::string_view cut(const char* text) noexcept {
-  if (text == nullptr) return "";
-  return {text, strnlen(text, std::tuple_size_v<NvtxText> - 1)};
 }
 
 }  // namespace
@@ -168,13 +173,13 @@ const char* text_of(const nvtxEventAttributes_t* attributes, NvtxText& buffer) n
 nvtxStringHandle_t string_handle(const char* text) {
   NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
-  return reinterpret_cast<nvtxStringHandle_t>(string_with(names, cut(text)));
+  return reinterpret_cast<nvtxStringHandle_t>(string_with(names, text));
 }
 
 void remember_string(nvtxStringHandle_t tools, const char* text) {
   NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
-  tools_strings.put(tools, string_with(names, cut(text)));
+  tools_strings.put(tools, string_with(names, text));
 }
 
 nvtxDomainHandle_t domain_handle(const char* name) {

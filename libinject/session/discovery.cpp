@@ -1,6 +1,7 @@
 #include "session/discovery.hpp"
 
 #include "labels/layer_path.hpp"
+#include "labels/xla_fusions.hpp"
 #include "launch/copies.hpp"
 #include "launch/launch_filter.hpp"
 #include "libraries/op_frame.hpp"
@@ -32,6 +33,14 @@ void add_kernel_name(record::EventRecord& event, const std::string& kernel_name)
   if (names.size() == kMostKernelNames) return;
   if (std::find(names.begin(), names.end(), kernel_name) == names.end())
     names.push_back(kernel_name);
+}
+
+void describe_by_xla(record::EventRecord& event, const std::string& kernel_name) {
+  auto work = labels::xla_work(event.layer_name, kernel_name);
+  if (!work) return;
+  event.layer_name = std::move(work->layer);
+  if (event.op == nullptr && !work->op.kind.empty())
+    event.op = std::make_unique<record::Op>(std::move(work->op));
 }
 
 // Two kernels of one name on one stream (generated code repeats names in every module) are two
@@ -163,6 +172,7 @@ record::EventRecord* Discovery::add_event(LaunchSite& site, std::uint32_t launch
     event->kernel_names.push_back(site.kernel->name);
   }
   event->layer_name = labels::current_layer();
+  if (site.kernel != nullptr) describe_by_xla(*event, site.kernel->name);
   if (session_.unit_tests.running() != nullptr) {
     const std::string& test = session_.unit_tests.running()->name;
     event->layer_name = event->layer_name.empty() ? test : test + '.' + event->layer_name;

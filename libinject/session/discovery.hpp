@@ -106,4 +106,7 @@ class Discovery {
 
 void add_kernel_name(record::EventRecord& event, const std::string& kernel_name);
 
+// Gives a kernel of XLA's its operation, if it has none, and the program's names as its layer.
+void describe_by_xla(record::EventRecord& event, const std::string& kernel_name);
+
 }  // namespace inline_prof::session

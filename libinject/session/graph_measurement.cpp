@@ -332,6 +332,7 @@ class Meeting {
     record::EventRecord* whole = add("graph_" + std::to_string(site_.graph->number));
     if (whole == nullptr) return;
     whole->add_flag(record::Flag::kGraphWhole);
+    describe_by_xla(*whole, {});
     whole->start_index = session_.discovery.next_index();
     const auto& nodes = site_.graph->nodes;
     if (site_.graph->why_whole.empty()) {
@@ -385,6 +386,7 @@ class Meeting {
     }
     if (node.notes && node.notes->op && (is_call || node.notes->event_name.empty()))
       event->op = std::make_unique<record::Op>(*node.notes->op);
+    describe_by_xla(*event, kernel.name);
     for (std::size_t i = first; i <= last; ++i)
       add_kernel_name(*event, session_.sites.kernel_of(nodes[i].function)->name);
     if (first == last && !node.is_kernel()) {

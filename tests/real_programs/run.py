@@ -150,7 +150,7 @@ TABLE = [
 TABLE += [framework("megatron", 2), framework("megatron_pipeline", 2), framework("accelerate", 1),
           framework("deepspeed_zero2", 2), framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36),
           framework("torchrec", 1), framework("titan", 2)]
-TABLE += [Program(name, [PROGRAMS / file], (120, 2000), frameworks=True, short=True, ways=ways, torch=False,
+TABLE += [Program(name, [PROGRAMS / file], (300, 2000), frameworks=True, short=True, ways=ways, torch=False,
                   loops=False)
           for name, file, ways in (("jax", "jax_loop.py", ("bare", "library")),  # its graphs are made without a capture
                                    ("numba", "numba_kernels.py", ("bare", "library", "counted")))]
@@ -571,6 +571,12 @@ def check(options, program, way, folder, bare):
     if way == "copies":
         return done, check_every_copy(folder, done.stderr)
     profile, words = check_profile(program, folder, done.stderr)
+    if program.name == "jax":
+        fusions = [event for event in profile["events"] if "fusion" in event["event_name"]]
+        unknown = [event["event_name"] for event in fusions
+                   if "op" not in event or not event["layer_name"].startswith("jit(step).")]
+        if not fusions or unknown:
+            raise Failed(f"{len(fusions)} fusions of XLA, without operation or layer: {unknown}")
     if way == "torch" and program.loops:
         words += check_iterations(options, program, profile)
     if program.switches:
