@@ -517,21 +517,16 @@ Op second_to_first(const Call& call) {
 }
 
 // Elements that the index names are read and written.
-Op gather_at(const Call& call, std::size_t table_at, std::size_t index_at) {
-  const Argument* const table = call.tensor(table_at);
-  const Argument* const index = call.tensor(index_at);
+template <std::size_t kTable, std::size_t kIndex>
+Op gather_rows(const Call& call) {
+  const Argument* const table = call.tensor(kTable);
+  const Argument* const index = call.tensor(kIndex);
   if (table == nullptr || index == nullptr || table->sizes.size() != 1) return {};
   const Sizes& sizes = table->sizes.front();
   const std::int64_t row = sizes.size() < 2 ? 1 : elements_in({sizes.begin() + 1, sizes.end()});
   const std::int64_t picked = times(elements(*index), row);
   const std::int64_t moved = picked * element_bytes(*table);
   return memory("gather", moved + bytes(*index), moved, 0, picked);
-}
-Op index_select(const Call& call) {
-  return gather_at(call, 0, 2);
-}
-Op embedding(const Call& call) {
-  return gather_at(call, 0, 1);
 }
 
 // The indices are a list, one for each leading dimension, and name together.
@@ -560,7 +555,7 @@ Op index(const Call& call) {
 Op embedding_bag(const Call& call) {
   const Argument* const indices = call.tensor(1);
   const Argument* const offsets = call.tensor(2);
-  Op rows = gather_at(call, 0, 1);
+  Op rows = gather_rows<0, 1>(call);
   if (offsets == nullptr || rows.kind.empty()) return rows;
   const std::int64_t read = rows.get<std::int64_t>("read_bytes").value_or(0),
                      written = rows.get<std::int64_t>("write_bytes").value_or(0),
@@ -633,9 +628,10 @@ bool is_product_kernel(const Call& call) {
       {"gemm", "gemv", "gemmk1", "nvjet", "cutlass", "xmma", "dot_kernel", "Cijk_"});
 }
 
-Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
-  const Argument* const a = call.tensor(first_at);
-  const Argument* const b = call.tensor(second_at);
+template <std::size_t kFirst, std::size_t kSecond>
+Op product(const Call& call) {
+  const Argument* const a = call.tensor(kFirst);
+  const Argument* const b = call.tensor(kSecond);
   if (a == nullptr || b == nullptr || a->sizes.size() != 1 || b->sizes.size() != 1) return {};
   Sizes left = a->sizes.front(), right = b->sizes.front();
   if (left.size() == 1) left.insert(left.begin(), 1);
@@ -657,12 +653,6 @@ Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
   if (is_transposed(*a)) op.attributes.emplace_back("trans_a", true);
   if (is_transposed(*b)) op.attributes.emplace_back("trans_b", true);
   return op;
-}
-Op product(const Call& call) {
-  return product_of(call, 0, 1);
-}
-Op product_with_bias(const Call& call) {
-  return product_of(call, 1, 2);
 }
 
 // Products of as many groups as the second operand has matrices, or as there are offsets: there the
@@ -734,53 +724,6 @@ Op recurrent(const Call& call) {
   return gemm_of(*std::ranges::min_element(sides, {}, distance), type->name, type->name);
 }
 
-// `before`: arguments that stand before query and key, as in a backward pass the gradient.
-Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at, bool is_causal,
-                std::size_t before = 0) {
-  const Argument* const query = call.tensor(before);
-  const Argument* const key = call.tensor(before + 1);
-  if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
-    return {};
-  Sizes q = query->sizes.front(), k = key->sizes.front();
-  const TypeWord* const type = type_of(query->type);
-  if (q.size() == 3 && k.size() == 3) {
-    // Sequences one behind the other, with a list of where each begins: as if all were equally
-    // long.
-    const auto starts = std::ranges::find_if(call.tensors(), [](const Argument* tensor) {
-      return tensor->type == "int" && tensor->sizes.size() == 1 && tensor->sizes[0].size() == 1;
-    });
-    const std::int64_t sequences = starts == call.tensors().end() ? 0 : elements(**starts) - 1;
-    if (sequences < 1) return {};
-    for (Sizes* const sizes : {&q, &k}) {
-      sizes->insert(sizes->begin(), sequences);
-      (*sizes)[1] /= sequences;
-    }
-  }
-  // A cache in pages has another first dimension.
-  if (q.size() != 4 || k.size() != 4 || q[0] != k[0] || type == nullptr || type->name.empty())
-    return {};
-  if (call.launches({"prepare_varlen"})) return {};
-  const bool is_backward = before > 0;
-  if (call.launches({"splitkv_combine", "FwdCombine"}))
-    return memory("reduction", 2 * bytes(*query), bytes(*query));
-  if (is_backward && call.launches({"dot_do_o", "BwdPreprocess"}))
-    return memory("reduction", 2 * bytes(*query), 0);
-  if (is_backward && call.launches({"convert_dq", "ConvertdQ"}))
-    return memory("cast", 2 * bytes(*query), bytes(*query));
-  Op op;
-  op.kind = op_kind_name(OpKind::kAttention);
-  op.attributes = {{"batch", q[0]},
-                   {"heads", q[heads_at]},
-                   {"kv_heads", k[heads_at]},
-                   {"q_len", q[length_at]},
-                   {"kv_len", k[length_at]},
-                   {"head_dim", q[3]},
-                   {"causal", is_causal},
-                   {"type", std::string(type->name)},
-                   {"pass", std::string(is_backward ? "backward" : "forward")}};
-  return op;
-}
-
 // The operators' arguments differ in where they say that attention is causal: as a truth value,
 // which is flash-attention's first one in all its versions, or as the kind of a mask, 0 for none.
 bool is_causal(const Call& call) {
@@ -806,19 +749,52 @@ bool is_causal(const Call& call) {
   return is_true(value) || value == "2";
 }
 
-// [batch, length, heads, size of a head].
-Op flash_attention(const Call& call) {
-  return attention_of(call, 2, 1, is_causal(call));
-}
-Op flash_attention_backward(const Call& call) {
-  return attention_of(call, 2, 1, is_causal(call), 1);
-}
-// [batch, heads, length, size of a head].
-Op scaled_dot_product(const Call& call) {
-  return attention_of(call, 1, 2, is_causal(call));
-}
-Op scaled_dot_product_backward(const Call& call) {
-  return attention_of(call, 1, 2, is_causal(call), 1);
+// Places of heads and lengths among the sizes, and how many arguments stand before query and key,
+// as in a backward pass the gradient.
+template <std::size_t kHeads, std::size_t kLength, std::size_t kBefore = 0>
+Op attention(const Call& call) {
+  const Argument* const query = call.tensor(kBefore);
+  const Argument* const key = call.tensor(kBefore + 1);
+  if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
+    return {};
+  Sizes q = query->sizes.front(), k = key->sizes.front();
+  const TypeWord* const type = type_of(query->type);
+  if (q.size() == 3 && k.size() == 3) {
+    // Sequences one behind the other, with a list of where each begins: as if all were equally
+    // long.
+    const auto starts = std::ranges::find_if(call.tensors(), [](const Argument* tensor) {
+      return tensor->type == "int" && tensor->sizes.size() == 1 && tensor->sizes[0].size() == 1;
+    });
+    const std::int64_t sequences = starts == call.tensors().end() ? 0 : elements(**starts) - 1;
+    if (sequences < 1) return {};
+    for (Sizes* const sizes : {&q, &k}) {
+      sizes->insert(sizes->begin(), sequences);
+      (*sizes)[1] /= sequences;
+    }
+  }
+  // A cache in pages has another first dimension.
+  if (q.size() != 4 || k.size() != 4 || q[0] != k[0] || type == nullptr || type->name.empty())
+    return {};
+  if (call.launches({"prepare_varlen"})) return {};
+  constexpr bool is_backward = kBefore > 0;
+  if (call.launches({"splitkv_combine", "FwdCombine"}))
+    return memory("reduction", 2 * bytes(*query), bytes(*query));
+  if (is_backward && call.launches({"dot_do_o", "BwdPreprocess"}))
+    return memory("reduction", 2 * bytes(*query), 0);
+  if (is_backward && call.launches({"convert_dq", "ConvertdQ"}))
+    return memory("cast", 2 * bytes(*query), bytes(*query));
+  Op op;
+  op.kind = op_kind_name(OpKind::kAttention);
+  op.attributes = {{"batch", q[0]},
+                   {"heads", q[kHeads]},
+                   {"kv_heads", k[kHeads]},
+                   {"q_len", q[kLength]},
+                   {"kv_len", k[kLength]},
+                   {"head_dim", q[3]},
+                   {"causal", is_causal(call)},
+                   {"type", std::string(type->name)},
+                   {"pass", std::string(is_backward ? "backward" : "forward")}};
+  return op;
 }
 
 Attribute one_or_two(const std::vector<std::int64_t>& sides) {
@@ -908,17 +884,9 @@ Op convolution_of(const Call& call, const Argument* image, const Argument* filte
   op.attributes.emplace_back("direction", std::string(direction));
   return op;
 }
-// input, weight, padding, stride, dilation, groups.
-Op cudnn_convolution(const Call& call) {
-  return convolution_of(call, call.tensor(0), call.tensor(1), 3, 2, 4, "forward");
-}
-// input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
+template <std::size_t kStride, std::size_t kPad, std::size_t kDilation>
 Op convolution(const Call& call) {
-  return convolution_of(call, call.tensor(0), call.tensor(1), 3, 4, 5, "forward");
-}
-// input, weight, kernel_size, bias, stride, padding, dilation.
-Op depthwise_convolution(const Call& call) {
-  return convolution_of(call, call.tensor(0), call.tensor(1), 4, 5, 6, "forward");
+  return convolution_of(call, call.tensor(0), call.tensor(1), kStride, kPad, kDilation, "forward");
 }
 // input, weight, padding, output_padding, stride, dilation, groups: the gradient of the image of
 // another convolution, whose result is the input.
@@ -1121,8 +1089,8 @@ constexpr std::array<std::pair<std::string_view, Rule>, 54> kRules{{
     {"group_norm", batch_norm},
     {"batch_norm", batch_norm},
     {"batch_norm_backward", batch_norm_backward},
-    {"index_select", index_select},
-    {"embedding", embedding},
+    {"index_select", gather_rows<0, 2>},
+    {"embedding", gather_rows<0, 1>},
     {"gather", gather},
     {"index", index},
     {"index_put", scatter},
@@ -1136,17 +1104,21 @@ constexpr std::array<std::pair<std::string_view, Rule>, 54> kRules{{
     {"upsampling", upsampling},
     {"upsampling_backward", upsampling_backward},
     {"fused_optimizer", fused_optimizer},
-    {"attention", scaled_dot_product},
-    {"attention_backward", scaled_dot_product_backward},
-    {"attention_by_length", flash_attention},
-    {"attention_by_length_backward", flash_attention_backward},
-    {"cudnn_convolution", cudnn_convolution},
-    {"convolution", convolution},
+    // [batch, heads, length, size of a head], and [batch, length, heads, size of a head].
+    {"attention", attention<1, 2>},
+    {"attention_backward", attention<1, 2, 1>},
+    {"attention_by_length", attention<2, 1>},
+    {"attention_by_length_backward", attention<2, 1, 1>},
+    // input, weight, padding, stride, dilation, groups.
+    {"cudnn_convolution", convolution<3, 2, 4>},
+    // input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
+    {"convolution", convolution<3, 4, 5>},
     {"transposed_convolution", transposed_convolution},
-    {"depthwise_convolution", depthwise_convolution},
+    // input, weight, kernel_size, bias, stride, padding, dilation.
+    {"depthwise_convolution", convolution<4, 5, 6>},
     {"convolution_backward", convolution_backward},
-    {"product", product},
-    {"product_with_bias", product_with_bias},
+    {"product", product<0, 1>},
+    {"product_with_bias", product<1, 2>},
     {"grouped_product", grouped_product},
     {"recurrent", recurrent},
     {"gated", second_to_first},
