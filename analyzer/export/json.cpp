@@ -245,12 +245,6 @@ std::string json_report(const join::Analysis& analysis) {
   json["merged_rows"] = list_of(analysis.merged, row_json<join::MergedRow>);
   json["models"] = list_of(join::model_scores(analysis), model_json);
   json["by_model"] = by_model_json(analysis.rows);
-  json["worth_fixing"] = list_of(analysis.worth_fixing, [&](std::size_t i) -> Json {
-    const join::MergedRow& row = analysis.merged[i];
-    return {{"row", i},
-            {"saved_us", *row.saved_us_if_predicted},
-            {"iteration_us", *row.iteration_us_if_predicted}};
-  });
   json["causes"] = list_of(join::find_causes(analysis), cause_json);
   json["layer_patterns"] = list_of(join::totals_by_layer_pattern(analysis), total_json);
   json["operators"] = list_of(join::totals_by_operator(analysis), total_json);

@@ -262,7 +262,7 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
           errors,
           std::move(files.runs),
           std::move(timed.rows),
-          with_savings(with_shares(std::move(merged.merged), divided), fixing.savings),
+          with_savings(with_shares(std::move(merged.merged), divided), fixing.saved_us),
           std::move(placement),
           std::move(idle),
           std::move(waits),

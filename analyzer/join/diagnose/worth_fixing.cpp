@@ -250,11 +250,6 @@ std::optional<Question> question_of(const std::vector<MergedRow>& all, std::size
   return question;
 }
 
-// Whether a time beyond the prediction is more than what the model cannot know.
-bool is_beyond_doubt(const MergedRow& row) {
-  return row.verdict == Verdict::kSlower || row.verdict == Verdict::kAboveBound;
-}
-
 // The longest path through the tasks; where the ranks' collectives are in no common order, each
 // rank is taken alone.
 model::LongestPath longest_path(WorthFixing& found) {
@@ -271,33 +266,23 @@ model::LongestPath longest_path(WorthFixing& found) {
   }
 }
 
-void answer(WorthFixing& found, const std::vector<Row>& rows, const std::vector<MergedRow>& merged,
-            double iteration_us, const model::LongestPath& path, const model::Timetable& table,
-            std::vector<Question> questions) {
+void answer(std::vector<std::optional<double>>& saved_us, const model::LongestPath& path,
+            const model::Timetable& table, std::vector<Question> questions) {
   std::ranges::stable_sort(questions, std::greater(), &Question::asked_us);
   std::size_t visited = 0;
   for (const Question& question : questions) {
-    const MergedRow& row = merged[question.merged];
-    Saving& saving = found.savings[question.merged];
     const bool is_hidden = std::ranges::all_of(question.others, [&](const model::OtherTime& other) {
       return table.slack_us[other.task] > kNoticeableUs;
     });
     if (is_hidden) {  // or not slower than predicted
-      saving.saved_us = 0.0;
+      saved_us[question.merged] = 0.0;
       continue;
     }
     if (visited > kMostVisitedTasks) continue;
     visited += path.graph().tasks.size();
-    const double saved_us = table.iteration_us - path.iteration_us(question.others);
-    saving.saved_us = saved_us > kNoticeableUs ? saved_us : 0.0;
-    saving.iteration_us = std::max(0.0, iteration_us - *saving.saved_us);
-    // A region's parts are listed in its place.
-    const bool is_sum = rows[row.rows.front()].is_sum_of_children;
-    if (*saving.saved_us > 0 && !is_sum && is_beyond_doubt(row))
-      found.path.worth_fixing.push_back(question.merged);
+    const double shorter_us = table.iteration_us - path.iteration_us(question.others);
+    saved_us[question.merged] = shorter_us > kNoticeableUs ? shorter_us : 0.0;
   }
-  std::ranges::stable_sort(found.path.worth_fixing, std::greater(),
-                           [&](std::size_t i) { return *found.savings[i].saved_us; });
 }
 
 // The time of a row and its parts if each takes its prediction, or its measured time without one.
@@ -405,22 +390,20 @@ WorthFixing find_worth_fixing(const std::vector<Row>& rows, const std::vector<Me
   }
   if (!all.empty()) found.path.all_predicted_us = path.iteration_us(all);
   predict_path(found.path, rows, path, task.rows);
-  found.savings.resize(merged.size());
+  found.saved_us.resize(merged.size());
   std::vector<Question> questions;
   for (std::size_t i = 0; i < merged.size(); ++i) {
     if (auto question = question_of(merged, i, graph, excess))
       questions.push_back(std::move(*question));
   }
-  answer(found, rows, merged, *shares.iteration.us, path, table, std::move(questions));
+  answer(found.saved_us, path, table, std::move(questions));
   return found;
 }
 
 std::vector<MergedRow> with_savings(std::vector<MergedRow> merged,
-                                    const std::vector<Saving>& savings) {
-  for (std::size_t i = 0; i < savings.size(); ++i) {
-    merged[i].saved_us_if_predicted = savings[i].saved_us;
-    merged[i].iteration_us_if_predicted = savings[i].iteration_us;
-  }
+                                    const std::vector<std::optional<double>>& saved_us) {
+  for (std::size_t i = 0; i < saved_us.size(); ++i)
+    merged[i].saved_us_if_predicted = saved_us[i];
   return merged;
 }
 

@@ -21,20 +21,14 @@ struct LongestPathFindings {
   // ends of their intervals.  What the host launches late stays where it is.
   std::optional<double> predicted_path_us;
   std::optional<Interval> predicted_path_ci90_us;
-  double predicted_part = 0.0;            // of the tasks' time: 1 where all have a prediction
-  std::string longest_path_reason;        // why there is none
-  std::vector<std::size_t> worth_fixing;  // indices into merged, those that save most first
-};
-
-// The time that one merged row would save.
-struct Saving {
-  std::optional<double> saved_us;      // MergedRow::saved_us_if_predicted
-  std::optional<double> iteration_us;  // MergedRow::iteration_us_if_predicted
+  double predicted_part = 0.0;      // of the tasks' time: 1 where all have a prediction
+  std::string longest_path_reason;  // why there is none
 };
 
 struct WorthFixing {
   LongestPathFindings path;
-  std::vector<Saving> savings;  // of each merged row; empty if there is no path
+  // MergedRow::saved_us_if_predicted of each; none if there is no path.
+  std::vector<std::optional<double>> saved_us;
   std::vector<std::string> warnings;
 };
 
@@ -46,7 +40,7 @@ struct WorthFixing {
                                             const IterationShares& shares);
 
 // Returns `merged` with what each would save.
-[[nodiscard]] std::vector<MergedRow> with_savings(std::vector<MergedRow> merged,
-                                                  const std::vector<Saving>& savings);
+[[nodiscard]] std::vector<MergedRow> with_savings(
+    std::vector<MergedRow> merged, const std::vector<std::optional<double>>& saved_us);
 
 }  // namespace inline_prof::join

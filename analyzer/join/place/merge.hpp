@@ -47,7 +47,6 @@ struct MergedRow {
   // How much shorter the iteration would be if this took what is predicted for it, on all devices;
   // 0 where it is hidden behind something else, or no slower than predicted.
   std::optional<double> saved_us_if_predicted;
-  std::optional<double> iteration_us_if_predicted;  // what is left of it
 
   // Most samples are upper bounds.
   [[nodiscard]] bool is_upper_bound() const { return 2 * not_tight > samples; }
