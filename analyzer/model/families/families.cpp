@@ -181,6 +181,12 @@ std::string padding_of(const read::Op& op) {
 
 std::string remedy_of(const KernelFamily& family, const read::Op& op) {
   if (family.name.starts_with("product_align")) return padding_of(op);
+  const auto bytes = number_type_bytes(op.get<std::string>("type").value_or(""));
+  if (family.name == "softmax_block" &&
+      std::fmod(integer(op, "cols") * bytes.value_or(1), 16) == 0) {
+    return "each row is read two or three times: fuse it with the loss (torch.compile, or a fused "
+           "cross entropy)";
+  }
   const auto what = op.get<std::string>("class");
   if (family.name == "strided" && (what == "copy" || what == "transpose")) {
     return "a copy into another layout: let its reader take the tensor as it is, or fuse the copy "

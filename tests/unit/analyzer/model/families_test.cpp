@@ -131,6 +131,8 @@ TEST(Families, KnowLittleOfWorkThatNoRowTested) {
     return interval.second.value / interval.first.value;
   };
   EXPECT_GT(over_bandwidth(3137), 4) << "single numbers";
+  EXPECT_NE(of_rows(3137).remedy.find("pad"), std::string::npos);
+  EXPECT_NE(of_rows(49152).remedy.find("cross entropy"), std::string::npos) << "aligned";
   EXPECT_LT(over_bandwidth(49152), 1.5) << "vectors, and the second and third time out of L2";
   EXPECT_NEAR(over_bandwidth(393216), 2 / 0.8, 0.3) << "three times out of memory";
   EXPECT_GT(width(49152), 1.3 * width(3137)) << "which a trace has";
