@@ -20,21 +20,30 @@ void LaunchFilter::refresh() noexcept {
   if (is_held_open()) open();
 }
 
+void LaunchFilter::count_alone_from_now_on() noexcept {
+  counting.thread.store(__builtin_thread_pointer());
+  // Who changes one of these clears it afterwards, or is seen here.
+  if (several_threads_launch.load() || reasons_.load() != kCounting || is_left_to_cupti_.load())
+    counting.thread.store(nullptr);
+}
+
 void LaunchFilter::add(Reason reason) noexcept {
-  reasons_.fetch_or(reason, std::memory_order_acq_rel);
+  reasons_.fetch_or(reason);
+  counting.thread.store(nullptr);
   open();
 }
 
 bool LaunchFilter::remove(Reason reason) noexcept {
-  const std::uint32_t before =
-      reasons_.fetch_and(~std::uint32_t{reason}, std::memory_order_acq_rel);
+  const std::uint32_t before = reasons_.fetch_and(~std::uint32_t{reason});
+  counting.thread.store(nullptr);
   if ((before & reason) == 0) return false;
   refresh();
   return true;
 }
 
 void LaunchFilter::capture_begins() noexcept {
-  reasons_.fetch_add(kOneCapture, std::memory_order_relaxed);
+  reasons_.fetch_add(kOneCapture);
+  counting.thread.store(nullptr);
   open();
 }
 
@@ -80,7 +89,7 @@ bool LaunchFilter::examines_copies() const noexcept {
       return is_copy(function.load(std::memory_order_relaxed));
     });
   };
-  return are_copies(boundaries_, kBoundaries) ||
+  return are_copies(counting.boundaries, counting.boundaries.size()) ||
          are_copies(armed_, armed_count_.load(std::memory_order_acquire));
 }
 

@@ -31,13 +31,13 @@ class LaunchFilter {
 
   // Eight GPUs with eight streams each.
   static constexpr std::size_t kMostArmed = 64;
-  // A period is recognised by its anchor and its first kernel.
-  static constexpr std::size_t kBoundaries = 2;
+  static constexpr std::size_t kBoundaries = CountingLine::kBoundaries;
 
   // Launches by function and stream, while they are counted.  Static, so that it takes no room in
-  // the library's file: the other members are not all 0.  Public, as `filter.table`.
+  // the library's file: the other members are not all 0.  Public, as `filter.table`, and known by
+  // name to the assembly of cuLaunchKernel.
   // NOLINTNEXTLINE(readability-identifier-naming)
-  static inline constinit timer::LaunchTable table;
+  static inline constinit timer::LaunchTable table __asm__("inline_prof_launch_table");
 
   [[nodiscard]] bool has(std::uint32_t any_of) const noexcept {
     return (reasons_.load(std::memory_order_relaxed) & any_of) != 0;
@@ -83,10 +83,10 @@ class LaunchFilter {
     return boundary(0) == function || boundary(1) == function;
   }
   [[nodiscard]] const void* boundary(std::size_t i) const noexcept {
-    return boundaries_[i].load(std::memory_order_relaxed);
+    return counting.boundaries[i].load(std::memory_order_relaxed);
   }
   void set_boundary(std::size_t i, const void* function) noexcept {
-    boundaries_[i].store(function, std::memory_order_relaxed);
+    counting.boundaries[i].store(function, std::memory_order_relaxed);
   }
 
   // Returns true if the launch only has to be forwarded.  While launches are counted, that is one
@@ -102,6 +102,9 @@ class LaunchFilter {
     timer::LaunchSlot* slot = table.find(function, stream);
     if (slot == nullptr || !count_quietly(*slot)) return false;
     counted = slot;
+    if (why == kCounting && counting.thread.load(std::memory_order_relaxed) == nullptr &&
+        !several_threads_launch.load(std::memory_order_relaxed)) [[unlikely]]
+      count_alone_from_now_on();
     return true;
   }
   // The same, for our wrappers.
@@ -121,7 +124,10 @@ class LaunchFilter {
   [[nodiscard]] bool is_left_to_cupti() const noexcept {
     return is_left_to_cupti_.load(std::memory_order_relaxed);
   }
-  void leave_to_cupti() noexcept { is_left_to_cupti_.store(true); }
+  void leave_to_cupti() noexcept {
+    is_left_to_cupti_.store(true);
+    counting.thread.store(nullptr);
+  }
   // Whether our wrappers mark this launch (timer/stream_sharing.hpp): no other thread can look for
   // a mark, or spoil a pair, while only one launches.
   [[nodiscard]] bool is_to_be_marked() const noexcept {
@@ -138,6 +144,8 @@ class LaunchFilter {
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] void count_alone_from_now_on() noexcept;
+
   static constexpr std::uint32_t kOneCapture = 1U << 8U;
   static constexpr std::uint32_t kExamined = kMeasuringAll | kSitesLost | kComparing;
 
@@ -152,7 +160,6 @@ class LaunchFilter {
   std::atomic<std::uint64_t> handles_{sys::kNoLaunch};  // filter bits of what is armed
   std::array<std::atomic<const void*>, kMostArmed> armed_{};
   std::atomic<std::uint32_t> armed_count_{0};
-  std::array<std::atomic<const void*>, kBoundaries> boundaries_{};
   std::atomic<bool> is_left_to_cupti_{false};
   std::atomic<bool> wants_hints_{false};
 };

@@ -131,6 +131,13 @@ struct Wrapper<Call, kSlot, CUresult(A...)> {
 
 }  // namespace
 
+// The assembly of cuLaunchKernel has counted a launch that failed.
+extern "C" [[gnu::used]] CUresult inline_prof_launch_failed(timer::LaunchSlot* counted,
+                                                            CUresult result) noexcept {
+  timer::take_back(counted->count);
+  return result;
+}
+
 #define INLINE_PROF_COUNTED(wrapper, slot)                                \
   CUresult CUDAAPI wrapper(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) { \
     return Wrapper<KernelCall, slot, Signature_cuLaunchKernel>::counted(  \

@@ -8,7 +8,7 @@
 namespace inline_prof::launch {
 
 constinit std::atomic<bool> several_threads_launch{false};
-constinit std::atomic<bool> first_thread_counts{false};
+constinit CountingLine counting;
 
 namespace {
 
@@ -42,10 +42,12 @@ void note_first_launch_of_thread() noexcept {
   sys::this_thread.launches = true;
   if (!one_launches.exchange(true)) return;
   several_threads_launch.store(true);
+  counting.thread.store(nullptr);
   if (first_thread_knows.load(std::memory_order_acquire)) return;
   static_cast<void>(barrier_in_all_threads(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
   const int saved_errno = errno;
-  for (int i = 0; i < kMostWaits && first_thread_counts.load(std::memory_order_acquire); ++i)
+  for (int i = 0; i < kMostWaits && counting.first_thread_counts.load(std::memory_order_acquire);
+       ++i)
     usleep(kWaitMicroseconds);
   errno = saved_errno;
   first_thread_knows.store(true, std::memory_order_release);

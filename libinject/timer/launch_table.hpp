@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -117,10 +118,11 @@ class LaunchTable {
 
  private:
   static std::size_t home(const void* function, const void* stream) noexcept {
-    const auto f = reinterpret_cast<std::uintptr_t>(function);
-    const auto s = reinterpret_cast<std::uintptr_t>(stream);
-    // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4).
-    const std::uint64_t mixed = ((f >> 4) ^ (s << 7) ^ (s >> 4)) * 0x9E3779B97F4A7C15ULL;
+    const auto f = std::uint64_t{reinterpret_cast<std::uintptr_t>(function)};
+    const auto s = std::uint64_t{reinterpret_cast<std::uintptr_t>(stream)};
+    // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4), as
+    // in launch_x86_64.S.  Two addresses differ in their lower halves.
+    const std::uint64_t mixed = (f ^ std::rotl(s, 32)) * 0x9E3779B97F4A7C15ULL;
     return static_cast<std::size_t>(mixed >> 51);  // the upper 13 bits: 0..8191
   }
 

@@ -2,7 +2,9 @@
 // comes back, and the callee returns straight to the application.  Built for x86-64 and for aarch64
 // (run under emulation) from this one source, without GoogleTest, which nobody has for the other
 // machine.
+#include "launch/launching_threads.hpp"
 #include "sys/hot_line.hpp"
+#include "timer/launch_table.hpp"
 
 #include <array>
 #include <cstdint>
@@ -13,9 +15,14 @@
 namespace inline_prof::sys {
 constinit HotLine hot_line;
 }  // namespace inline_prof::sys
+namespace inline_prof::launch {
+constinit CountingLine counting;
+}  // namespace inline_prof::launch
+constinit inline_prof::timer::LaunchTable launch_table __asm__("inline_prof_launch_table");
 
 namespace {
 
+using inline_prof::launch::counting;
 using inline_prof::sys::hot_line;
 
 int failures = 0;
@@ -68,6 +75,13 @@ CALLEE(inline_prof_launch_counted_legacy, 101)
 CALLEE(inline_prof_launch_counted_per_thread, 102)
 CALLEE(inline_prof_launch_counted_spare, 103)
 CALLEE(the_driver, -7)
+CALLEE(the_willing_driver, 0)
+
+static const void* failed_slot = nullptr;
+extern "C" int inline_prof_launch_failed(void* slot, int result) {
+  failed_slot = slot;
+  return result;
+}
 
 extern "C" {
 int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -136,6 +150,55 @@ void check_launch(const Wrapper& wrapper) {
     expect_launch(wrapper, function, wrapper.counted, wrapper.counted_result);
   }
 }
+
+#if defined(__x86_64__)
+// The launch is counted as `count` in `slot`, and calls `callee`; it failed if `result` is not 0.
+void expect_counted(const Wrapper& wrapper, const Arguments& with, const char* callee, int result,
+                    const inline_prof::timer::LaunchSlot& slot, std::uint32_t count) {
+  seen = {};
+  failed_slot = nullptr;
+  expect(launch(wrapper.function, with) == result, "the result comes back", wrapper.name);
+  expect(std::strcmp(seen.callee, callee) == 0, callee, wrapper.name);
+  expect(seen.arguments == with, "all eleven arguments arrive", wrapper.name);
+  expect(seen.stack_is_aligned, "the stack is aligned", wrapper.name);
+  expect(slot.count == count, "the launch is counted once", wrapper.name);
+  expect(failed_slot == (result == -7 ? &slot : nullptr), "failures are told", wrapper.name);
+  expect(!counting.first_thread_counts, "nothing stays under way", wrapper.name);
+}
+
+void check_counted(const Wrapper& wrapper, void* default_stream) {
+  auto& real = hot_line.kernel[wrapper.slot];
+  hot_line.filter = inline_prof::sys::kEveryLaunch;
+  for (std::uintptr_t i = 0; i < 256; ++i) {
+    launch_table.clear();
+    Arguments with = arguments_with(address(0x7fab'cd00'0000 + 0x810 * i));
+    void* stream = with.stream;
+    if (i % 2 != 0) {
+      with.stream = nullptr;
+      stream = default_stream;
+    }
+    auto& slot = *launch_table.insert(with.function, stream);
+    slot.limit = 2;
+    real = reinterpret_cast<void*>(&the_driver);
+    expect_counted(wrapper, with, wrapper.counted, wrapper.counted_result, slot, 0);
+    counting.thread = __builtin_thread_pointer();
+    expect_counted(wrapper, with, "the_driver", -7, slot, 1);
+    for (auto& boundary : counting.boundaries) {
+      boundary = with.function;
+      expect_counted(wrapper, with, wrapper.counted, wrapper.counted_result, slot, 1);
+      boundary = nullptr;
+    }
+    real = nullptr;
+    expect_counted(wrapper, with, wrapper.counted, wrapper.counted_result, slot, 1);
+    real = reinterpret_cast<void*>(&the_willing_driver);
+    expect_counted(wrapper, with, "the_willing_driver", 0, slot, 2);
+    expect_counted(wrapper, with, wrapper.counted, wrapper.counted_result, slot, 2);
+    launch_table.vacate(slot);
+    expect_counted(wrapper, with, wrapper.counted, wrapper.counted_result, slot, 2);
+    counting.thread = nullptr;
+  }
+}
+#endif
 
 // --- dlsym
 
@@ -220,11 +283,20 @@ void check_dlsym() {
 }  // namespace
 
 int main() {
-  check_launch({"cuLaunchKernel", cuLaunchKernel, 0, "inline_prof_launch_counted_legacy", 101});
-  check_launch({"cuLaunchKernel_ptsz", cuLaunchKernel_ptsz, 1,
-                "inline_prof_launch_counted_per_thread", 102});
-  check_launch({"the spare wrapper", inline_prof_launch_kernel_spare, 2,
-                "inline_prof_launch_counted_spare", 103});
+  const Wrapper legacy = {"cuLaunchKernel", cuLaunchKernel, 0, "inline_prof_launch_counted_legacy",
+                          101};
+  const Wrapper per_thread = {"cuLaunchKernel_ptsz", cuLaunchKernel_ptsz, 1,
+                              "inline_prof_launch_counted_per_thread", 102};
+  const Wrapper spare = {"the spare wrapper", inline_prof_launch_kernel_spare, 2,
+                         "inline_prof_launch_counted_spare", 103};
+  check_launch(legacy);
+  check_launch(per_thread);
+  check_launch(spare);
+#if defined(__x86_64__)
+  check_counted(legacy, address(1));
+  check_counted(per_thread, address(2));
+  check_counted(spare, address(1));
+#endif
   check_dlsym();
   std::printf("%d failures\n", failures);
   return failures == 0 ? 0 : 1;

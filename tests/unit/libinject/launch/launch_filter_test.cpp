@@ -90,9 +90,12 @@ TEST_F(Filter, CountsLaunchesThatHaveASlot) {
   slot->limit.store(1);
   EXPECT_TRUE(filter_.settle(handle(0), nullptr, counted));
   EXPECT_EQ(counted, slot);
+  void* const alone = several_threads_launch.load() ? nullptr : __builtin_thread_pointer();
+  EXPECT_EQ(counting.thread.load(), alone) << "the assembly counts the next ones";
   EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted)) << "at its limit";
   slot->limit.store(9);
   filter_.add(LaunchFilter::kSearching);
+  EXPECT_EQ(counting.thread.load(), nullptr);
   EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted));
 }
 

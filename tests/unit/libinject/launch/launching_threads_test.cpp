@@ -19,7 +19,8 @@ TEST(LaunchingThreads, TheSecondWaitsUntilTheFirstHasWrittenItsCount) {
   ASSERT_TRUE(count_quietly(slot));
   if (several_threads_launch.load()) GTEST_SKIP() << "the kernel has no membarrier()";
 
-  first_thread_counts.store(true);
+  counting.thread.store(__builtin_thread_pointer());
+  counting.first_thread_counts.store(true);
   const std::uint32_t read = slot.count.load();
   std::thread second([&] {
     for (int i = 0; i < 1000; ++i)
@@ -30,8 +31,9 @@ TEST(LaunchingThreads, TheSecondWaitsUntilTheFirstHasWrittenItsCount) {
   // Time enough for a second thread that does not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   slot.count.store(read + 1);
-  first_thread_counts.store(false);
+  counting.first_thread_counts.store(false);
   second.join();
+  EXPECT_EQ(counting.thread.load(), nullptr);
   EXPECT_EQ(slot.count.load(), 1002U);
 
   EXPECT_TRUE(count_quietly(slot)) << "with the locked instruction from now on";
