@@ -147,16 +147,17 @@ void Planning::merge_ops_into_labels() {
       [&](const record::EventRecord& event) { return merged.contains(&event); });
 }
 
-// With a period that was found, the iteration may hold more than the training step at times (an
-// evaluation); launches that most iterations do not have would wait for their turn in vain.
+// With a period that was found, or with PyTorch's optimizer steps as marks, the iteration may hold
+// more than the training step at times (an evaluation); launches that most iterations do not have
+// would wait for their turn in vain.
 void Planning::leave_out_rare_events() {
   // A launch that was captured once is made by its graph from then on.
   session_.sites.forget_events([&](const record::EventRecord& event) {
     const LaunchSite& site = *session_.sites.of_event(&event);
     const bool is_rare = site.usual_votes > 0 && event.launch_occurrence >= site.usual_count;
     // A program copies its loss every so many iterations.
-    return is_rare &&
-           (session_.source.is_guessed() || event.has(record::Flag::kRecaptured) || event.is_copy);
+    return is_rare && (session_.source.is_guessed() || OperatorLearning::some_ask() ||
+                       event.has(record::Flag::kRecaptured) || event.is_copy);
   });
 }
 

@@ -110,6 +110,16 @@ TEST(Phases, PrefillAndDecodeAreTwo) {
 }
 
 // Each 16th iteration is another one; each 32nd is checked.
+TEST(Phases, AnEvaluationNowAndThenIsNoPartOfAnIterationThatAnOptimizersStepEnds) {
+  Texts program{"--marks", "--times=60", "decode:12:6", "evaluation:10:1"};
+  EXPECT_EQ(names_of(profile_of(program, "4"), 0).count("evaluation_7_"), 1U)
+      << "of any other mark";
+  program.insert(program.begin(), "--asks");
+  const auto names = names_of(profile_of(program, "4"), 0);
+  EXPECT_EQ(names.count("evaluation_7_"), 0U);
+  EXPECT_EQ(names.count("decode_7_"), 1U);
+}
+
 TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
   const json profile = profile_of({"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
   ASSERT_EQ(profile["phases"].size(), 1U);

@@ -1,6 +1,6 @@
 // Iterations that do not always launch the same, on the driver API:
 //
-//   host_phases [--marks] [--kill] [--times=N] STAGE...
+//   host_phases [--marks] [--asks] [--kill] [--times=N] STAGE...
 //
 // A stage is NAME:KERNELS:ITERATIONS, with further words behind it, each after a colon:
 //   graph    its iterations replay a graph, which is captured as the stage begins for the first
@@ -10,8 +10,9 @@
 //   pause=N  microseconds that the program sleeps after an iteration
 //   random   an iteration launches kernels drawn from 200
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
-// `--marks` it begins with PROFILE_ITERATION.  The stages run N times one after the other.  Prints
-// "host ok" if the program has no children, or with `--kill` ends by SIGKILL.
+// `--marks` it begins with PROFILE_ITERATION; with `--asks` the program asks as our Python package
+// does.  The stages run N times one after the other.  Prints "host ok" if the program has no
+// children, or with `--kill` ends by SIGKILL.
 #include "host.hpp"
 
 #include <csignal>
@@ -130,6 +131,7 @@ class Program {
 int main(int argc, char** argv) {
   host::Arguments arguments(argc, argv);
   const bool marks = arguments.has("--marks");
+  if (arguments.has("--asks")) static_cast<void>(inline_prof_table()->wants());
   const bool is_killed = arguments.has("--kill");
   const int times = arguments.number("--times", 1);
   std::vector<Stage> stages;
