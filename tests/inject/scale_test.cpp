@@ -53,6 +53,19 @@ TEST(EightThreads, OnEightSharedStreamsOfTwoDevicesLoseNoLaunch) {
   EXPECT_EQ(run.profile["events"].size(), 8U);
 }
 
+// In each half of the warm-up a kernel is met for the first time.
+TEST(LookUps, OfAKernelAreMadeTwiceHoweverOftenItIsLaunched) {
+  constexpr long kernels = 14;
+  const ProfiledRun run("host_phases", {.arguments = {"--marks", "steps:12:100"},
+                                        .environment = {"SIMGPU_LOG=calls.txt"}});
+  const Texts calls = lines_of(run.place.text("calls.txt"));
+  EXPECT_GE(std::ranges::count(calls, "cuLaunchKernel"), 100 * kernels);
+  for (const char* look_up : {"cuFuncGetName", "cuFuncGetModule", "cuStreamGetCtx"})
+    EXPECT_EQ(std::ranges::count(calls, look_up), 2 * kernels) << look_up;
+  for (const char* of_two : {"cuFuncGetAttribute", "cuOccupancyMaxActiveBlocksPerMultiprocessor"})
+    EXPECT_EQ(std::ranges::count(calls, of_two), 2 * 2 * kernels) << of_two;
+}
+
 TEST(EightThreads, MeetEachOccurrenceOnce) {
   const ProfiledRun run(
       "host_scale", scale({"2", "4", "8", "32000", "100"},
