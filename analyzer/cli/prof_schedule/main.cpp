@@ -20,6 +20,7 @@
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -41,12 +42,26 @@
 namespace inline_prof::cli {
 namespace {
 
-// Summaries of a schedule.
+// Summaries of a schedule, for people and for programs.
 struct ScheduledEvent {
   schedule::EventKey key{};
   std::int64_t sample_count = 0;
   std::int64_t first_iteration = 0;
   std::int64_t last_iteration = 0;
+};
+
+// The summary for policy adaptive, for which only bounds are known beforehand.
+struct AdaptiveSummary {
+  std::int64_t warmup = 0;
+  double budget_percent = 0;
+  double target_ci = 0;
+  std::int64_t fewest_samples = 0;
+  std::int64_t most_samples = 0;
+  schedule::PairRate rate{};  // one pair an iteration where its time is not known
+  schedule::IterationBounds iterations{};
+  std::optional<double> iteration_ms{};
+  std::size_t event_count = 0;
+  std::vector<schedule::EventClass> classes{};
 };
 
 double seconds(std::int64_t iterations, double iteration_ms) {
@@ -121,46 +136,102 @@ std::string summary_table(const schedule::SampleList& list, std::optional<double
   return text;
 }
 
-// The summary for policy adaptive, for which only bounds are known beforehand.
-std::string summary_table(const std::vector<schedule::EventClass>& classes,
-                          const schedule::Settings& settings, std::optional<double> iteration_ms,
-                          bool with_classes) {
-  const double budget_percent = settings.budget_percent.value_or(schedule::kDefaultBudgetPercent);
-  std::size_t event_count = 0;
-  for (const schedule::EventClass& one : classes)
-    event_count += one.members.size();
-  schedule::PairRate rate{};  // one pair an iteration where its time is not known
-  if (iteration_ms) {
-    rate = schedule::pair_rate(budget_percent,
-                               {.iteration_ms = *iteration_ms, .pair_ms = kUsualPairMs}, false);
+std::string summary_json(const schedule::SampleList& list, std::optional<double> iteration_ms) {
+  using Json = nlohmann::ordered_json;
+  const std::int64_t last = list.samples.back().iteration;
+  Json json{{"warmup", list.warmup},
+            {"samples", list.samples.size()},
+            {"iterations", last},
+            {"first_measured_iteration", list.samples.front().iteration},
+            {"iteration_time_ms", iteration_ms ? Json(*iteration_ms) : Json()},
+            {"total_time_s", iteration_ms ? Json(seconds(last, *iteration_ms)) : Json()},
+            {"events", Json::array()}};
+  for (const ScheduledEvent& event : events_of(list)) {
+    json["events"].push_back(Json{{"event", event.key.event},
+                                  {"layer", event.key.layer},
+                                  {"occurrence", event.key.occurrence},
+                                  {"samples", event.sample_count},
+                                  {"first_iteration", event.first_iteration},
+                                  {"last_iteration", event.last_iteration}});
   }
-  const std::int64_t most_samples = static_cast<std::int64_t>(event_count) * settings.repeat;
-  const std::int64_t fewest_samples =
-      std::min(static_cast<std::int64_t>(classes.size() * base::kFewestForInterval), most_samples);
-  const schedule::IterationBounds iterations =
-      schedule::adaptive_bounds(event_count, classes.size(), settings, rate);
+  // A prof.schedule may hold bytes that are not UTF-8; JSON may not.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
-  std::string text = fmt::format("events      {} in {} classes\n", event_count, classes.size());
-  text += fmt::format("samples     {} to {}, until medians are known to {:.3g} %\n", fewest_samples,
-                      most_samples, settings.target_ci.value_or(schedule::kDefaultTargetCi) * 100);
-  text += fmt::format("pairs       {}", rate_text(rate));
-  text += iteration_ms ? fmt::format(" ({:.3g} % of it, at {:.3g} us a pair)\n", budget_percent,
-                                     kUsualPairMs * 1e3)
-                       : fmt::format(" (assumed: {:.3g} % of an iteration may be more, or less)\n",
-                                     budget_percent);
-  text += fmt::format("iterations  {} to {} ({} of warm-up, measuring from {})\n", iterations.least,
-                      iterations.most, settings.warmup, settings.warmup + 1);
+AdaptiveSummary summarise(std::vector<schedule::EventClass> classes,
+                          const schedule::Settings& settings, std::optional<double> iteration_ms) {
+  AdaptiveSummary summary{
+      .warmup = settings.warmup,
+      .budget_percent = settings.budget_percent.value_or(schedule::kDefaultBudgetPercent),
+      .target_ci = settings.target_ci.value_or(schedule::kDefaultTargetCi),
+      .iteration_ms = iteration_ms,
+      .classes = std::move(classes)};
+  for (const schedule::EventClass& one : summary.classes)
+    summary.event_count += one.members.size();
   if (iteration_ms) {
+    summary.rate = schedule::pair_rate(
+        summary.budget_percent, {.iteration_ms = *iteration_ms, .pair_ms = kUsualPairMs}, false);
+  }
+  summary.most_samples = static_cast<std::int64_t>(summary.event_count) * settings.repeat;
+  summary.fewest_samples =
+      std::min(static_cast<std::int64_t>(summary.classes.size() * base::kFewestForInterval),
+               summary.most_samples);
+  summary.iterations = schedule::adaptive_bounds(summary.event_count, summary.classes.size(),
+                                                 settings, summary.rate);
+  return summary;
+}
+
+std::string summary_table(const AdaptiveSummary& summary, bool with_classes) {
+  std::string text;
+  text +=
+      fmt::format("events      {} in {} classes\n", summary.event_count, summary.classes.size());
+  text += fmt::format("samples     {} to {}, until medians are known to {:.3g} %\n",
+                      summary.fewest_samples, summary.most_samples, summary.target_ci * 100);
+  text += fmt::format("pairs       {}", rate_text(summary.rate));
+  text += summary.iteration_ms
+              ? fmt::format(" ({:.3g} % of it, at {:.3g} us a pair)\n", summary.budget_percent,
+                            kUsualPairMs * 1e3)
+              : fmt::format(" (assumed: {:.3g} % of an iteration may be more, or less)\n",
+                            summary.budget_percent);
+  text += fmt::format("iterations  {} to {} ({} of warm-up, measuring from {})\n",
+                      summary.iterations.least, summary.iterations.most, summary.warmup,
+                      summary.warmup + 1);
+  if (summary.iteration_ms) {
     text += fmt::format("time        {} to {} at {:.4g} ms an iteration\n",
-                        duration_text(seconds(iterations.least, *iteration_ms)),
-                        duration_text(seconds(iterations.most, *iteration_ms)), *iteration_ms);
+                        duration_text(seconds(summary.iterations.least, *summary.iteration_ms)),
+                        duration_text(seconds(summary.iterations.most, *summary.iteration_ms)),
+                        *summary.iteration_ms);
   }
   if (!with_classes) return text;
 
   text += "\n events  class\n";
-  for (const schedule::EventClass& one : classes)
+  for (const schedule::EventClass& one : summary.classes)
     text += fmt::format("{:>7}  {}\n", one.members.size(), one.name);
   return text;
+}
+
+std::string summary_json(const AdaptiveSummary& summary) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"policy", "adaptive"},
+            {"warmup", summary.warmup},
+            {"budget_percent", summary.budget_percent},
+            {"target_ci", summary.target_ci},
+            {"samples", {summary.fewest_samples, summary.most_samples}},
+            {"pairs", summary.rate.pairs},
+            {"every_iterations", summary.rate.every},
+            {"iterations", {summary.iterations.least, summary.iterations.most}},
+            {"first_measured_iteration", summary.warmup + 1},
+            {"iteration_time_ms", nullptr},
+            {"total_time_s", nullptr},
+            {"classes", Json::array()}};
+  if (summary.iteration_ms) {
+    json["iteration_time_ms"] = *summary.iteration_ms;
+    json["total_time_s"] = {seconds(summary.iterations.least, *summary.iteration_ms),
+                            seconds(summary.iterations.most, *summary.iteration_ms)};
+  }
+  for (const schedule::EventClass& one : summary.classes)
+    json["classes"].push_back(Json{{"class", one.name}, {"events", one.members.size()}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 using schedule::EventKey;
@@ -192,6 +263,7 @@ struct Options {
   std::string input;   // empty: everything in `from`
   std::string from;    // empty: no earlier run
   std::string output;  // empty: none
+  std::string format = "table";
   bool list = false;
   bool force = false;
   schedule::Choices choices;
@@ -327,8 +399,9 @@ EventNames names_of(const std::vector<EventKey>& keys) {
 }
 
 // `kernels` are the events' kernels in an earlier run.  Grids and shapes are only known in a run.
-std::vector<schedule::EventClass> classes_of(const std::vector<EventKey>& keys,
-                                             const std::vector<std::string>& kernels) {
+AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
+                                   const std::vector<std::string>& kernels,
+                                   const Settings& settings, std::optional<double> iteration_ms) {
   std::vector<schedule::ClassMember> members;
   members.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -336,14 +409,14 @@ std::vector<schedule::EventClass> classes_of(const std::vector<EventKey>& keys,
                        .layer = keys[i].layer,
                        .kernel = kernels.empty() ? "" : kernels[i]});
   }
-  return schedule::make_classes(members);
+  return summarise(schedule::make_classes(members), settings, iteration_ms);
 }
 
 // A request with everything resolved that can be.
 struct Resolved {
   std::vector<EventKey> keys;      // empty for a prof.schedule, whose samples stand as they are
   std::optional<SampleList> list;  // empty for a prof.events without a run, and for adaptive
-  std::optional<std::vector<schedule::EventClass>> adaptive;
+  std::optional<AdaptiveSummary> adaptive;
   std::size_t name_count = 0;  // of that prof.events
   Settings settings;
   std::optional<double> iteration_ms;
@@ -387,7 +460,8 @@ Resolved resolve(const Options& options) {
     resolved.list = *list;
     resolved.keys.clear();
   } else if (!resolved.keys.empty() && resolved.settings.policy == Policy::kAdaptive) {
-    resolved.adaptive = classes_of(resolved.keys, kernels);
+    resolved.adaptive =
+        summarise_adaptive(resolved.keys, kernels, resolved.settings, resolved.iteration_ms);
   } else if (!resolved.keys.empty()) {
     resolved.list = schedule::expand(resolved.keys, resolved.settings);
   } else if (const auto* events = std::get_if<EventNames>(&request)) {
@@ -419,12 +493,17 @@ std::string schedule_text(const Options& options, const Resolved& resolved) {
 }
 
 std::string summary_text(const Options& options, const Resolved& resolved) {
+  const bool as_json = options.format == "json";
   if (resolved.adaptive) {
-    return summary_table(*resolved.adaptive, resolved.settings, resolved.iteration_ms,
-                         options.list);
+    return as_json ? summary_json(*resolved.adaptive)
+                   : summary_table(*resolved.adaptive, options.list);
   }
-  if (!resolved.list) return fmt::format("names       {}\n", resolved.name_count);
-  return summary_table(*resolved.list, resolved.iteration_ms, options.list);
+  if (!resolved.list) {
+    return as_json ? fmt::format("{{\n  \"names\": {}\n}}\n", resolved.name_count)
+                   : fmt::format("names       {}\n", resolved.name_count);
+  }
+  return as_json ? summary_json(*resolved.list, resolved.iteration_ms)
+                 : summary_table(*resolved.list, resolved.iteration_ms, options.list);
 }
 
 void run(const Options& options) {
@@ -487,7 +566,9 @@ void add_options(Command& app, Options& options) {
   app.add_option("--iteration-time", options.iteration_ms,
                  "milliseconds an iteration takes [median of --from]")
       .check(positive_number());
-  app.add_flag("--list", options.list, "one line for each event, or class");
+  app.add_option("--format", options.format, "of the summary: table or json")
+      .check(one_of({"table", "json"}));
+  app.add_flag("--list", options.list, "one line for each event, or class, in the table");
 }
 
 void declare(Command& program) {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
 
@@ -98,6 +99,20 @@ TEST_F(ProfSchedule, ListsTheOrderInWhichARunMeasures) {
   const std::string in_rounds = run("s.json --list --policy interleaved").output;
   EXPECT_EQ(run("s.json --list").output, in_rounds);
   EXPECT_NE(run("s.json --list --policy in_order").output, in_rounds);
+}
+
+TEST_F(ProfSchedule, SaysTheSameAsJson) {
+  file("prof.schedule", "10\nb 11 - 0\na 12 L 0\nb 15 - 0\n");
+  const auto json =
+      nlohmann::json::parse(run("prof.schedule --format json --iteration-time 2").output);
+  EXPECT_EQ(json["warmup"], 10);
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["iterations"], 15);
+  EXPECT_EQ(json["first_measured_iteration"], 11);
+  EXPECT_EQ(json["iteration_time_ms"], 2.0);
+  EXPECT_EQ(json["total_time_s"], 0.03);
+  EXPECT_EQ(json["events"][1]["layer"], "L");
+  EXPECT_EQ(json["events"][0]["last_iteration"], 15);
 }
 
 TEST_F(ProfSchedule, ChecksAProfEvents) {
@@ -248,6 +263,8 @@ TEST_F(ProfSchedule, SaysWithinWhatBoundsAdaptiveWillBe) {
       run("s.json --iteration-time 2 --budget 0.1% --target-ci 0.01").output,
       testing::AllOf(HasSubstr("known to 1 %\n"), HasSubstr("pairs       one every 3 iterations")));
   EXPECT_THAT(run("s.json").output, HasSubstr("pairs       one an iteration (assumed"));
+  EXPECT_THAT(run("s.json --format json").output,
+              testing::AllOf(HasSubstr("\"class\": \"fc*.gemm\""), HasSubstr("adaptive")));
 }
 
 TEST_F(ProfSchedule, WritesAdaptiveAsJsonAlone) {
