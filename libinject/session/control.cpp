@@ -70,7 +70,7 @@ Control::Answer Control::carry_out(std::string_view request) {
 // While a phase is watched its iterations are counted on, so that all ranks measure the same
 // afterwards.
 Control::Answer Control::pause(bool wanted) {
-  if (session_.config.trigger != sys::Trigger::kNone)
+  if (session_.config.trigger_signal != 0)
     return {.sentence = "INLINE_PROF_TRIGGER decides when this process measures"};
   const std::lock_guard lock(session_.mutex);
   session_.watching.pause(wanted);

@@ -355,7 +355,6 @@ void Session::finish() {
   enter(RunState::kDone);
   one_shot.stop();
   arming.disarm();
-  trigger::remove();
   sys::turn_off_silently();
   waking::wake();
   writer->finish(is_complete_);

@@ -1,5 +1,4 @@
-// Measuring that begins and stops while the program runs: with a signal, while a file exists, or as
-// prof-run ctl asks.
+// Measuring that begins and stops while the program runs: with a signal, or as prof-run ctl asks.
 #pragma once
 
 #include "sys/config.hpp"
@@ -7,7 +6,7 @@
 namespace inline_prof::session::trigger {
 
 // Does nothing without a trigger in `config`.  Throws ConfigError if the application handles the
-// signal itself, or the thread that watches the file cannot be started.
+// signal itself.  The handler stays: a late signal must not end the application.
 void install(const sys::Config& config);
 
 // Pauses measuring, or goes on.
@@ -19,7 +18,5 @@ void set_paused(bool wanted) noexcept;
 [[nodiscard]] bool was_paused() noexcept;
 // The same, without taking note of it.
 [[nodiscard]] bool is_resumed() noexcept;
-
-void remove() noexcept;  // the run is over
 
 }  // namespace inline_prof::session::trigger

@@ -74,9 +74,8 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_GRAPH_COPIES", "12", "0 to 1048576",
              "MiB that copies of CUDA graphs may take, at 1 KiB a node; graphs beyond it are timed "
              "as a whole"},
-    Variable{"INLINE_PROF_TRIGGER", "(none)", "file:PATH, signal:USR1 or signal:USR2",
-             "measuring goes on while the file exists, or begins and stops with each signal; "
-             "without it measuring begins at once"},
+    Variable{"INLINE_PROF_TRIGGER", "(none)", "signal:USR1 or signal:USR2",
+             "measuring begins and stops with each signal; without it measuring begins at once"},
     Variable{"INLINE_PROF_BACKEND", "(driver, cupti if injected)", "driver, cupti",
              "how launches are seen: driver, by wrappers of the driver's functions (LD_PRELOAD); "
              "cupti, by CUPTI's callbacks, which is the default under CUDA_INJECTION64_PATH"},
@@ -264,16 +263,8 @@ void read_trigger(Config& config) {
   constexpr const char* name = "INLINE_PROF_TRIGGER";
   const auto text = value_of(name);
   if (!text) return;
-  constexpr std::string_view file_prefix = "file:";
-  if (*text == "signal:USR1" || *text == "signal:USR2") {
-    config.trigger = Trigger::kSignal;
-    config.trigger_signal = text->ends_with('1') ? SIGUSR1 : SIGUSR2;
-  } else if (text->starts_with(file_prefix) && text->size() > file_prefix.size()) {
-    config.trigger = Trigger::kFile;
-    config.trigger_file = text->substr(file_prefix.size());
-  } else {
-    refuse(name, *text);
-  }
+  if (*text != "signal:USR1" && *text != "signal:USR2") refuse(name, *text);
+  config.trigger_signal = text->ends_with('1') ? SIGUSR1 : SIGUSR2;
 }
 
 // A relative path would depend on where the program is when it first uses the GPU.

@@ -36,9 +36,6 @@ enum class IterationSource {
 // The way in which launches are observed.
 enum class Backend { kDriver, kCupti };
 
-// The trigger of measuring; without one, it starts at once.
-enum class Trigger { kNone, kSignal, kFile };
-
 struct Config {
   std::string schedule_path;  // empty: search the places of docs/configuration.md
   std::string output_template;
@@ -70,9 +67,7 @@ struct Config {
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
   std::size_t iteration_period = 0;  // number of launches, for kPeriod
-  Trigger trigger = Trigger::kNone;
-  int trigger_signal = 0;
-  std::string trigger_file;
+  int trigger_signal = 0;            // that begins and stops measuring; 0: it begins at once
   std::int64_t checkpoint_seconds = 30;
   std::optional<Backend> backend;  // unset: depends on how the library was loaded
   bool cupti_cross_check = false;

@@ -73,23 +73,14 @@ TEST(ATrigger, OfASignalStartsAndStopsMeasuring) {
   EXPECT_EQ(iterations.back(), 30);
 }
 
-TEST(ATrigger, OfAFileMeasuresWhileTheFileExists) {
-  const ProfiledRun run("host_training", {.arguments = {"--iterations=300"},
-                                          .environment = {"INLINE_PROF_TRIGGER=file:measure"},
-                                          .files = {{"measure", ""}}});
-  EXPECT_EQ(run.profile["complete"], true);
-}
-
 TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
-  for (const char* trigger : {"signal:USR1", "file:measure"}) {
-    const Workplace place;
-    const HostRun run = run_host(place, "host_training",
-                                 {.arguments = {"--iterations=300"},
-                                  .environment = {std::string("INLINE_PROF_TRIGGER=") + trigger}});
-    EXPECT_EQ(run.exit_status, 0) << run.output;
-    EXPECT_EQ(run.output, "host ok, 1500 launches\n");
-    EXPECT_THAT(place.files(), IsEmpty());
-  }
+  const Workplace place;
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=300"}, .environment = {"INLINE_PROF_TRIGGER=signal:USR1"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(run.output, "host ok, 1500 launches\n");
+  EXPECT_THAT(place.files(), IsEmpty());
 }
 
 // Pairs in graphs are of no interest without graphs, and a program that ends destroys its streams,

@@ -72,7 +72,7 @@ TEST_F(ReadConfig, GivesTheDefaultsWhereNothingIsSet) {
   EXPECT_FALSE(config.exit_when_done);
   EXPECT_FALSE(config.mode.has_value());
   EXPECT_EQ(config.iteration_source, IterationSource::kAuto);
-  EXPECT_EQ(config.trigger, Trigger::kNone);
+  EXPECT_EQ(config.trigger_signal, 0);
   EXPECT_EQ(config.data_iterations, 0);
   EXPECT_EQ(config.checkpoint_seconds, 30);
   EXPECT_EQ(config.rank, std::nullopt);
@@ -200,7 +200,7 @@ TEST_F(ReadConfig, RefusesBadValuesAndNamesVariableValueAndWhatIsAllowed) {
        "an absolute path; %h %p %r %q{VAR} are replaced",
        {"here", "~/control"}},
       {"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
-      {"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
+      {"INLINE_PROF_TRIGGER", "signal:USR1 or signal:USR2", {"signal:KILL", "file:measure"}},
       {"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
       {"PROFILING_RECORD_EVERY_N", "1 to 1000000", {"0"}},
   };
