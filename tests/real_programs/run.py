@@ -114,7 +114,7 @@ TABLE = [
     gpt("fused", steps=260, short=True, short_idle=True), gpt("foreach", idle_steps=2000),
     gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=960, idle_steps=2000),
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000, explained=70),
-    gpt("evaluated", full=3300, repeat=12, explained=60),  # launches of one step in ten are not seen at every try
+    gpt("evaluated", full=3300, repeat=12, explained=70),
     gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3600),
     gpt("graphed_callables", full=2000, idle_steps=2000),
     model("trainer_llama", full=450, explained=70), model("trainer_bert", full=450), model("generate_static", loops=False),
