@@ -1,8 +1,7 @@
 #include "join/rollups.hpp"
 
-#include "join/join.hpp"
+#include "joined_profiles.hpp"
 #include "model/machines.hpp"
-#include "profile_builder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,11 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Analysis rolled_up(const std::vector<read::Event>& events, double iteration_us) {
-  JoinOptions options;
-  options.machine = test::toy_machine();  // 1 MB in 10 us
-  options.models = model::Models::kRoofline;
-  options.event_bias.kind = BiasSetting::Kind::kOff;
-  return join_profiles({profile_of(events, iteration_us)}, {}, options);
+  return test::joined(profile_of(events, iteration_us));
 }
 
 read::Op op_of(const std::string& source) {

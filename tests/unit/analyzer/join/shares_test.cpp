@@ -1,5 +1,4 @@
-#include "join/join.hpp"
-#include "profile_builder.hpp"
+#include "joined_profiles.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,19 +9,12 @@ namespace inline_prof::join {
 namespace {
 
 using test::EventBuilder;
+using test::joined;
 using test::memory_op;
 using test::profile_of;
-using test::toy_machine;
 using testing::HasSubstr;
 
 constexpr double kTolerance = 1e-9;
-
-Analysis joined(const read::Profile& profile) {
-  JoinOptions options;
-  options.machine = toy_machine();
-  options.event_bias.kind = BiasSetting::Kind::kOff;  // times are what they are
-  return join_profiles({profile}, {}, options);
-}
 
 void expect_shares(const Analysis& analysis, const Shares& expected) {
   ASSERT_TRUE(analysis.shares_percent) << analysis.shares_reason;

@@ -1,7 +1,6 @@
 #include "join/timeline_layout.hpp"
 
-#include "join/join.hpp"
-#include "profile_builder.hpp"
+#include "joined_profiles.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +13,7 @@ using test::EventBuilder;
 using test::profile_of;
 
 std::vector<TimelineTrack> layout_of(std::vector<read::Event> events) {
-  join::JoinOptions options;
-  options.event_bias.kind = join::BiasSetting::Kind::kOff;
-  return timeline_layout(join::join_profiles({profile_of(std::move(events), 1000)}, {}, options));
+  return timeline_layout(test::joined(profile_of(std::move(events), 1000)));
 }
 
 TEST(TimelineLayout, GivesEachStreamOfADeviceATrack) {

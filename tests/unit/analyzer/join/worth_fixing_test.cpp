@@ -1,7 +1,6 @@
 // The time that the iteration saves if a row meets its prediction, on runs that can be followed by
 // hand.
-#include "join/join.hpp"
-#include "profile_builder.hpp"
+#include "joined_profiles.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +13,9 @@ namespace inline_prof::join {
 namespace {
 
 using test::EventBuilder;
+using test::joined_together;
 using test::memory_op;
 using test::profile_of;
-using test::toy_machine;
 using testing::HasSubstr;
 
 constexpr double kToleranceUs = 1e-9;
@@ -34,14 +33,6 @@ read::Op all_reduce(std::int64_t sequence) {
           {"op", std::string("all_reduce")}, {"comm", std::string("c")}, {"sequence", sequence}}};
 }
 
-Analysis join_all(std::vector<read::Profile> profiles) {
-  JoinOptions options;
-  options.machine = toy_machine();
-  options.event_bias.kind = BiasSetting::Kind::kOff;
-  options.models = model::Models::kRoofline;
-  return join_profiles(std::move(profiles), {}, options);
-}
-
 double saved(const Analysis& analysis, const std::string& event) {
   for (const MergedRow& row : analysis.merged) {
     if (row.event == event) return row.saved_us_if_predicted.value_or(-1);
@@ -51,11 +42,11 @@ double saved(const Analysis& analysis, const std::string& event) {
 
 TEST(WorthFixing, OnOneStreamALayerSavesWhatItIsTooSlow) {
   const Analysis analysis =
-      join_all({profile_of({EventBuilder("a", 0, 1).samples_us({50}).op(taking_us(30)),
-                            EventBuilder("b", 2, 3).samples_us({40}).op(taking_us(35)),
-                            EventBuilder("c", 4, 5).samples_us({20}).op(taking_us(25)),
-                            EventBuilder("d", 6, 7).samples_us({10})},
-                           150)});
+      joined_together({profile_of({EventBuilder("a", 0, 1).samples_us({50}).op(taking_us(30)),
+                                   EventBuilder("b", 2, 3).samples_us({40}).op(taking_us(35)),
+                                   EventBuilder("c", 4, 5).samples_us({20}).op(taking_us(25)),
+                                   EventBuilder("d", 6, 7).samples_us({10})},
+                                  150)});
   EXPECT_NEAR(saved(analysis, "a"), 20, kToleranceUs);
   EXPECT_NEAR(saved(analysis, "b"), 5, kToleranceUs);
   EXPECT_EQ(saved(analysis, "c"), 0);   // faster than predicted: nothing to gain
@@ -66,7 +57,7 @@ TEST(WorthFixing, OnOneStreamALayerSavesWhatItIsTooSlow) {
 
 TEST(WorthFixing, ALayerBehindAnotherStreamSavesNothing) {
   // Stream 0 runs from 0 to 100; stream 1 from 10 to 60, though 20 us would do.
-  const Analysis analysis = join_all({profile_of(
+  const Analysis analysis = joined_together({profile_of(
       {EventBuilder("long", 0, 1).samples_us({100}).offset_us(0).op(taking_us(80)),
        EventBuilder("hidden", 2, 3).stream(1).samples_us({50}).offset_us(10).op(taking_us(20))},
       100)});
@@ -95,7 +86,7 @@ read::Profile forked() {
 }
 
 TEST(WorthFixing, BranchesOfAGraphRunBesideEachOther) {
-  const Analysis analysis = join_all({forked()});
+  const Analysis analysis = joined_together({forked()});
   EXPECT_NEAR(analysis.longest_path_us.value(), 50, kToleranceUs);
   EXPECT_EQ(saved(analysis, "short 1"), 0) << "hidden";
   EXPECT_NEAR(saved(analysis, "long"), 20, kToleranceUs) << "until the other branch ends";
@@ -106,7 +97,7 @@ TEST(WorthFixing, BranchesOfAGraphRunBesideEachOther) {
 
 TEST(WorthFixing, WorkThatStartsWhenAnotherStreamEndsWaitsForIt) {
   // b on stream 1 starts 2 us after a on stream 0 has ended, c on stream 0 1 us after b: a chain.
-  const Analysis analysis = join_all({profile_of(
+  const Analysis analysis = joined_together({profile_of(
       {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(taking_us(30)),
        EventBuilder("b", 2, 3).stream(1).samples_us({60}).offset_us(42).op(taking_us(20)),
        EventBuilder("c", 4, 5).samples_us({10}).offset_us(103)},
@@ -124,9 +115,9 @@ TEST(WorthFixing, BehindAGapOfTheHostNothingMoves) {
         100);
   };
   // The GPU had caught up: b came when the host launched it.
-  EXPECT_EQ(saved(join_all({late(read::Tight::kNo)}), "a"), 0);
+  EXPECT_EQ(saved(joined_together({late(read::Tight::kNo)}), "a"), 0);
   // The GPU was busy with something that was not seen, which comes earlier, too.
-  EXPECT_NEAR(saved(join_all({late(read::Tight::kYes)}), "a"), 10, kToleranceUs);
+  EXPECT_NEAR(saved(joined_together({late(read::Tight::kYes)}), "a"), 10, kToleranceUs);
 }
 
 // Iterations take 100 or 200 us, and a sample of each event comes from a slow one: medians of the
@@ -147,18 +138,18 @@ TEST(WorthFixing, ThePathIsNoLongerThanTheIterationWhereIterationsDiffer) {
   profile.phases = {{.stretches = {{1, 19}}}};
   // Two more follow the last sample, as while the overhead is measured.
   profile.iter_time_ms = {0.2, 0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1};
-  EXPECT_LE(join_all({profile}).longest_path_us.value(), 112);
+  EXPECT_LE(joined_together({profile}).longest_path_us.value(), 112);
   // Two lie before the first sample: no sample begins behind the end of its own iteration.
   profile.iter_time_ms = {0.1, 0.1, 0.2, 0.1, 0.2, 0.1, 0.1, 0.1};
-  EXPECT_LE(join_all({profile}).longest_path_us.value(), 112);
+  EXPECT_LE(joined_together({profile}).longest_path_us.value(), 112);
 }
 
 TEST(WorthFixing, APartOfARegionShortensTheRegion) {
   const Analysis analysis =
-      join_all({profile_of({EventBuilder("region", 0, 5).samples_us({80}),
-                            EventBuilder("a", 1, 2).samples_us({50}).op(taking_us(20)),
-                            EventBuilder("b", 3, 4).samples_us({20}).op(taking_us(15))},
-                           100)});
+      joined_together({profile_of({EventBuilder("region", 0, 5).samples_us({80}),
+                                   EventBuilder("a", 1, 2).samples_us({50}).op(taking_us(20)),
+                                   EventBuilder("b", 3, 4).samples_us({20}).op(taking_us(15))},
+                                  100)});
   EXPECT_NEAR(saved(analysis, "a"), 30, kToleranceUs);
   EXPECT_NEAR(saved(analysis, "b"), 5, kToleranceUs);
   EXPECT_NEAR(analysis.all_predicted_us.value(), 45, kToleranceUs);
@@ -166,7 +157,7 @@ TEST(WorthFixing, APartOfARegionShortensTheRegion) {
 
 TEST(WorthFixing, ARankThatWaitsInACollectiveSavesNothing) {
   // Rank 0 is ready after 20 us and waits; rank 1 after 60; the transfer takes 10.
-  const Analysis analysis = join_all(
+  const Analysis analysis = joined_together(
       {profile_of({EventBuilder("early", 0, 1).samples_us({20}).offset_us(0).op(taking_us(10)),
                    EventBuilder("reduce", 2, 3).samples_us({50}).offset_us(20).op(all_reduce(1))},
                   70),
@@ -184,7 +175,7 @@ TEST(WorthFixing, OneSlowDeviceOfTwoDecides) {
                        EventBuilder("reduce", 2, 3).samples_us({10}).op(all_reduce(1))},
                       100);
   };
-  EXPECT_NEAR(saved(join_all({rank(50), rank(30)}), "a"), 20, kToleranceUs);
+  EXPECT_NEAR(saved(joined_together({rank(50), rank(30)}), "a"), 20, kToleranceUs);
 }
 
 TEST(WorthFixing, RanksThatDisagreeOnTheOrderAreTakenAlone) {
@@ -193,13 +184,13 @@ TEST(WorthFixing, RanksThatDisagreeOnTheOrderAreTakenAlone) {
                        EventBuilder("y", 2, 3).samples_us({10}).op(all_reduce(second))},
                       30);
   };
-  const Analysis analysis = join_all({rank(1, 2), rank(2, 1)});
+  const Analysis analysis = joined_together({rank(1, 2), rank(2, 1)});
   EXPECT_NEAR(analysis.longest_path_us.value(), 20, kToleranceUs);
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("could not be put into one order")));
 }
 
 TEST(WorthFixing, WithoutIterationsThereIsNoPath) {
-  const Analysis analysis = join_all({profile_of(
+  const Analysis analysis = joined_together({profile_of(
       {EventBuilder("a", 0, 1).samples_us({50}).op(taking_us(30)).flag("any_occurrence")}, 1000)});
   EXPECT_FALSE(analysis.longest_path_us);
   EXPECT_EQ(analysis.longest_path_reason, "the run had no iterations");

@@ -1,6 +1,5 @@
-#include "join/join.hpp"
 #include "join/rollups.hpp"
-#include "profile_builder.hpp"
+#include "joined_profiles.hpp"
 #include "report/tables.hpp"
 
 #include <gmock/gmock.h>
@@ -13,19 +12,12 @@ namespace inline_prof::report {
 namespace {
 
 using test::EventBuilder;
+using test::joined;
 using test::profile_of;
 using testing::HasSubstr;
 
-join::Analysis analysed_run(read::Profile profile) {
-  join::JoinOptions options;
-  options.machine = test::toy_machine();  // 1 MB in 10 us
-  options.models = model::Models::kRoofline;
-  options.event_bias.kind = join::BiasSetting::Kind::kOff;
-  return join::join_profiles({std::move(profile)}, {}, options);
-}
-
 TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
-  const Findings found = findings(analysed_run(profile_of(
+  const Findings found = findings(joined(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
       50)));
   EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
@@ -38,13 +30,13 @@ TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
 TEST(Findings, SayThatNoIterationWasFound) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({40})}, 50);
   profile.profiler.iteration_source = "none";
-  EXPECT_THAT(findings(analysed_run(profile)).what,
+  EXPECT_THAT(findings(joined(profile)).what,
               testing::MatchesRegex("DOUBTFUL: no iteration was found. Mark the steps .*"
                                     "The whole run takes 0.050 ms. .*"));
 }
 
 TEST(Findings, SlowRowsComeFirst) {
-  join::Analysis analysis = analysed_run(profile_of(
+  join::Analysis analysis = joined(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({20}),
        EventBuilder("copy", 2, 3)
            .layer("out")
@@ -64,27 +56,27 @@ TEST(Findings, SlowRowsComeFirst) {
 
 TEST(Findings, AskForWhatIsMissing) {
   const Findings found = findings(
-      analysed_run(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
+      joined(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
   EXPECT_THAT(found.next, HasSubstr("Say what x mystery computes"));
-  const Findings idle = findings(analysed_run(profile_of(
+  const Findings idle = findings(joined(profile_of(
       {EventBuilder("copy", 0, 1).op(test::memory_op(500000, 500000)).samples_us({11})}, 100)));
   EXPECT_THAT(idle.next, HasSubstr("Find out what the other 89 % is"));
 }
 
 TEST(Findings, SayWhyNothingIsKnown) {
-  EXPECT_THAT(findings(analysed_run(profile_of({}, 100))).what, HasSubstr("not known: no events"));
+  EXPECT_THAT(findings(joined(profile_of({}, 100))).what, HasSubstr("not known: no events"));
 }
 
 TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
-  const auto sums = layer_sums(
-      analysed_run(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
-                               EventBuilder("fc.copy", 1, 2)
-                                   .layer("fc1")
-                                   .op(test::memory_op(500000, 500000))
-                                   .samples_us({15}),
-                               EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
-                               EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
-                              1000)));
+  const auto sums =
+      layer_sums(joined(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
+                                    EventBuilder("fc.copy", 1, 2)
+                                        .layer("fc1")
+                                        .op(test::memory_op(500000, 500000))
+                                        .samples_us({15}),
+                                    EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
+                                    EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
+                                   1000)));
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_EQ(sums[0].layer, "fc1");
   EXPECT_EQ(sums[0].rows.size(), 3U);
@@ -125,7 +117,7 @@ TEST(Findings, SayWhatTheGpuWaitsForMost) {
 }
 
 TEST(Findings, TheLargestCauseIsTheNextStep) {
-  join::Analysis analysis = analysed_run(profile_of(
+  join::Analysis analysis = joined(profile_of(
       {EventBuilder("copy", 0, 1).op(test::memory_op(500000, 500000)).samples_us({40})}, 1000));
   join::Idle idle = idle_run(join::IdleReason::kLaunchingThread, "fc").idle.front();
   analysis.idle = {idle};

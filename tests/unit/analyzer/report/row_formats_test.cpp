@@ -1,6 +1,5 @@
 #include "export/formats.hpp"
-#include "join/join.hpp"
-#include "profile_builder.hpp"
+#include "joined_profiles.hpp"
 #include "report/tables.hpp"
 
 #include <gmock/gmock.h>
@@ -15,15 +14,10 @@ using testing::EndsWith;
 using testing::HasSubstr;
 
 join::Analysis analysis_of(const std::string& name) {
-  join::JoinOptions options;
-  options.machine = test::toy_machine();
-  options.event_bias.kind = join::BiasSetting::Kind::kOff;
-  return join::join_profiles(
-      {test::profile_of(
-          {EventBuilder(name, 0, 1).layer("L").samples_us({50}).op(memory_op(4000000, 0)),
-           EventBuilder("b", 2, 3).samples_us({20})},
-          100)},
-      {}, options);
+  return test::joined(test::profile_of(
+      {EventBuilder(name, 0, 1).layer("L").samples_us({50}).op(memory_op(4000000, 0)),
+       EventBuilder("b", 2, 3).samples_us({20})},
+      100));
 }
 
 TEST(CsvReport, HasALineForEachEventAndAFieldForEachColumn) {
