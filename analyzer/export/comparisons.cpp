@@ -117,7 +117,8 @@ Json scaling_time_json(const join::ScalingTime& time) {
 std::string compare_json(const join::Comparison& comparison) {
   Json json;
   json["schema"] = "inline_prof_compare/2";
-  json["simulated"] = !comparison.simulated.empty();
+  json["simulated"] = comparison.is_simulated;
+  json["doubts"] = comparison.doubts;
   json["margin"] = comparison.margin;
   json["phase_before"] = or_null(comparison.phase_before);
   json["phase_after"] = or_null(comparison.phase_after);
@@ -147,8 +148,9 @@ std::string compare_csv(const join::Comparison& comparison) {
   return out;
 }
 
-std::string check_json(std::span<const CheckedGate> gates, bool is_simulated) {
-  Json json{{"schema", "inline_prof_check/1"}, {"simulated", is_simulated}};
+std::string check_json(std::span<const CheckedGate> gates, bool is_simulated,
+                       const std::string& doubts) {
+  Json json{{"schema", "inline_prof_check/1"}, {"simulated", is_simulated}, {"doubts", doubts}};
   json["gates"] = Json::array();
   for (const CheckedGate& gate : gates)
     json["gates"].push_back({{"gate", gate.gate},

@@ -61,7 +61,8 @@ struct CheckedGate {
   std::string result;  // "passed"
   join::GateOutcome outcome;
 };
-[[nodiscard]] std::string check_json(std::span<const CheckedGate> gates, bool is_simulated);
+[[nodiscard]] std::string check_json(std::span<const CheckedGate> gates, bool is_simulated,
+                                     const std::string& doubts);
 
 // Schema "inline_prof_ranks/1" (docs/schemas/ranks.schema.json).
 [[nodiscard]] std::string ranks_json(const join::RankComparison& comparison);

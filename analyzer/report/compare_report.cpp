@@ -115,7 +115,7 @@ std::string describe_next(const Comparison& comparison,
 std::vector<HeadLine> head_lines_of(const Comparison& comparison) {
   std::vector<HeadLine> lines;
   const auto parts = largest_parts(comparison);
-  lines.push_back({"what", comparison.simulated + describe_iteration(comparison)});
+  lines.push_back({"what", comparison.doubts + describe_iteration(comparison)});
   lines.push_back({"why", describe_causes(parts, comparison.margin)});
   if (const std::string next = describe_next(comparison, parts); !next.empty())
     lines.push_back({"next", next});

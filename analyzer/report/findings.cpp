@@ -36,43 +36,34 @@ bool has_source(const join::Analysis& analysis, std::string_view source) {
   });
 }
 
-// Returns what makes the whole report doubtful, to stand in front of it.
-std::string describe_doubts(const join::Analysis& analysis) {
-  std::string doubts(simulated_words(analysis));
-  const bool is_incomplete = std::ranges::any_of(
-      analysis.runs, [](const join::Run& run) { return !run.profile.complete; });
-  if (is_incomplete) {
-    const auto missing = join::missing_samples(analysis);
-    // Sums over many kernels hold with a sample of each.
-    const bool lacks_intervals = missing && missing->without == 0 && missing->few > 0;
-    doubts += lacks_intervals
-                  ? fmt::format("NOT COMPLETE: for intervals {}. ", steps_for_intervals(*missing))
-                  : "NOT COMPLETE. ";
+// Returns "NOT COMPLETE: for intervals run 1,564 steps. ", of several files with those it is about.
+std::string describe_incomplete(const join::Analysis& analysis) {
+  constexpr std::size_t most_named = 2;
+  std::vector<std::string_view> files;
+  for (const join::Run& run : analysis.runs) {
+    if (!run.profile.complete) files.push_back(run.profile.file);
   }
-  const auto is_guess = [](const join::Run& run) {
-    const auto& profiler = run.profile.profiler;
-    return profiler.iteration_source == "auto" &&
-           profiler.iteration_confidence.value_or(1.0) < kLeastConfidence;
-  };
-  const auto is_about_iterations = [](const std::string& warning) {
-    return warning.starts_with("doubtful: the iterations");
-  };
-  const bool is_doubtful = std::ranges::any_of(analysis.runs, is_guess) ||
-                           std::ranges::any_of(analysis.warnings, is_about_iterations);
-  if (is_doubtful) doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
-  if (has_source(analysis, kNoIteration))
-    doubts +=
-        "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
-        "programs with --torch, or set INLINE_PROF_ITERATION. ";
-  const bool are_of_several_runs = std::ranges::any_of(
-      analysis.warnings,
-      [](const std::string& warning) { return warning.starts_with("doubtful: the files"); });
-  if (are_of_several_runs)
-    doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";
-  if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
-    doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
-                          rows, rows == 1 ? " is" : "s are");
-  return doubts;
+  if (files.empty()) return "";
+  std::string text = "NOT COMPLETE";
+  if (files.size() < analysis.runs.size()) {
+    const std::size_t more = files.size() - std::min(files.size(), most_named);
+    files.resize(files.size() - more);
+    text += fmt::format(" ({}{})", fmt::join(files, ", "),
+                        more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  const auto missing = join::missing_samples(analysis);
+  // Sums over many kernels hold with a sample of each.
+  if (missing && missing->without == 0 && missing->few > 0)
+    text += fmt::format(": for intervals {}", steps_for_intervals(*missing));
+  return text + ". ";
+}
+
+// Returns the first warning that begins so; null if there is none.
+const std::string* warning_of(const join::Analysis& analysis, std::string_view beginning) {
+  const auto found = std::ranges::find_if(analysis.warnings, [&](const std::string& warning) {
+    return warning.starts_with(beginning);
+  });
+  return found == analysis.warnings.end() ? nullptr : &*found;
 }
 
 // Returns ", 1,789 samples/s" for what the program said that an iteration works through.
@@ -346,7 +337,8 @@ Findings describe_nothing(const join::Analysis& analysis) {
   const bool ended_early = std::ranges::any_of(profile.warnings, [](const std::string& warning) {
     return warning.find("ended in the warm-up") != std::string::npos;
   });
-  return {.what = describe_doubts(analysis) + "Nothing was measured.",
+  return {.what = std::string(simulated_words(analysis)) + doubts_of(analysis) +
+                  "Nothing was measured.",
           .why = profile.warnings.empty() ? "No event has a sample."
                                           : with_capital(printable(profile.warnings.front())) + ".",
           .next = ended_early
@@ -363,11 +355,36 @@ bool is_nothing_measured(const join::Analysis& analysis) {
          std::ranges::all_of(analysis.rows, [](const join::Row& row) { return row.samples == 0; });
 }
 
+std::string doubts_of(const join::Analysis& analysis) {
+  std::string doubts = describe_incomplete(analysis);
+  const auto is_guess = [](const join::Run& run) {
+    const auto& profiler = run.profile.profiler;
+    return profiler.iteration_source == "auto" &&
+           profiler.iteration_confidence.value_or(1.0) < kLeastConfidence;
+  };
+  if (std::ranges::any_of(analysis.runs, is_guess) ||
+      warning_of(analysis, "doubtful: the iterations") != nullptr)
+    doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
+  if (has_source(analysis, kNoIteration))
+    doubts +=
+        "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
+        "programs with --torch, or set INLINE_PROF_ITERATION. ";
+  if (warning_of(analysis, "doubtful: the files") != nullptr)
+    doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";
+  if (const std::string* missing = warning_of(analysis, join::kMissingRanks))
+    doubts += with_capital(*missing) + ". ";
+  if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
+    doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
+                          rows, rows == 1 ? " is" : "s are");
+  return doubts;
+}
+
 Findings findings(const join::Analysis& analysis) {
   if (is_nothing_measured(analysis)) return describe_nothing(analysis);
   const join::NotableRows rows = join::notable_rows(analysis);
   const std::vector<join::Cause> causes = join::find_causes(analysis);
-  return {.what = describe_doubts(analysis) + describe_whole(analysis),
+  return {.what = std::string(simulated_words(analysis)) + doubts_of(analysis) +
+                  describe_whole(analysis),
           .why = !causes.empty()      ? describe_causes(causes)
                  : !rows.slow.empty() ? describe_slow(rows)
                                       : describe_not_slow(rows),

@@ -87,6 +87,10 @@ inline constexpr std::string_view kSimulatedWords = "SIMULATED GPU: times are a 
 // Returns kSimulatedWords if a run was on one; else nothing.
 [[nodiscard]] std::string_view simulated_words(const join::Analysis& analysis);
 
+// Returns what makes a run doubtful, to stand in front of all that is said of it: that it is not
+// complete, that its iterations may be none.  Empty if there is nothing.
+[[nodiscard]] std::string doubts_of(const join::Analysis& analysis);
+
 // Returns "run 1,564 steps", with an option where fewer samples were asked for.
 [[nodiscard]] std::string steps_for_intervals(const join::MissingSamples& missing);
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -45,7 +46,9 @@ int run_check(const CheckOptions& options) {
   report::Grid grid;
   std::vector<exports::CheckedGate> checked;
   checked.reserve(gates.size());
-  grid.note = report::simulated_words(result.analysis);
+  const std::string_view simulated = report::simulated_words(result.analysis);
+  const std::string doubts = std::string(simulated) + report::doubts_of(result.analysis);
+  grid.note = doubts;
   grid.columns = {"gate", "result", "detail"};
   bool has_failed = false;
   bool is_undecided = false;
@@ -58,7 +61,7 @@ int run_check(const CheckOptions& options) {
   }
   write_result("-",
                options.format == report::GridFormat::kJson
-                   ? exports::check_json(checked, !grid.note.empty())
+                   ? exports::check_json(checked, !simulated.empty(), doubts)
                    : report::grid_text(grid, options.format),
                false);
   if (has_failed) return kGateFailed;

@@ -76,6 +76,17 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
   return ambiguous > 0 || gated.empty() ? kGateUndecided : 0;
 }
 
+void set_doubts(join::Comparison& comparison, const join::Analysis& before,
+                const join::Analysis& after) {
+  comparison.is_simulated =
+      !report::simulated_words(before).empty() || !report::simulated_words(after).empty();
+  if (comparison.is_simulated) comparison.doubts = report::kSimulatedWords;
+  const std::string of_before = report::doubts_of(before);
+  const std::string of_after = report::doubts_of(after);
+  if (!of_before.empty()) comparison.doubts += "Before: " + of_before;
+  if (!of_after.empty()) comparison.doubts += "After: " + of_after;
+}
+
 int run_compare(const CompareOptions& options) {
   const AnalysisResult before = analyse({options.before}, options.analysis);
   // In the other run, the phase that launches the same may have another number.
@@ -93,8 +104,7 @@ int run_compare(const CompareOptions& options) {
     throw std::runtime_error(
         fmt::format("{} and {}: {}", options.before, options.after, error.what()));
   }
-  comparison.simulated = report::simulated_words(before.analysis);
-  if (comparison.simulated.empty()) comparison.simulated = report::simulated_words(after.analysis);
+  set_doubts(comparison, before.analysis, after.analysis);
   write_result(options.output, text_of(comparison, options), options.force);
   return options.fail_on_percent ? gate_status(comparison, options.min_share_percent) : 0;
 }

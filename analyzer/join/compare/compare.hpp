@@ -52,9 +52,10 @@ struct CompareOptions {
 
 struct Comparison {
   double margin = 0.0;
-  std::string simulated;     // report::kSimulatedWords if one of the runs was on one; else empty
-  Interval same_ratios;      // that lie within it
-  std::string phase_before;  // "phase 2 of 3: ..."; empty where the run has one
+  bool is_simulated = false;  // one of the runs was
+  std::string doubts;         // what makes the two doubtful, as a report says it in front
+  Interval same_ratios;       // that lie within it
+  std::string phase_before;   // "phase 2 of 3: ..."; empty where the run has one
   std::string phase_after;
   std::optional<ComparedTime> iteration;
   std::vector<ComparedTime> patterns;  // of two layers or more, the largest change first

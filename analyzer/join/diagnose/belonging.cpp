@@ -160,7 +160,7 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
   }
   note_gap(world_size);
   if (missing == 0) return;
-  warnings.push_back(fmt::format("no file of rank {}: {} of {} ranks are missing", ranges(gaps),
+  warnings.push_back(fmt::format("{}{}: {} of {} ranks are missing", kMissingRanks, ranges(gaps),
                                  missing, world_size));
 }
 

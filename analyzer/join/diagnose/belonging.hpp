@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::join {
@@ -34,6 +35,9 @@ struct FileFacts {
 [[nodiscard]] bool has_ended(const read::Profile& profile);
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
+
+// The beginning of the sentence about ranks of which there is no file.
+inline constexpr std::string_view kMissingRanks = "no file of rank ";
 
 // Returns what speaks against the files being the ranks of one run: formats, GPUs or programs that
 // differ, a rank (or, if ranks are not known, a host's devices) that is there twice, one that is

@@ -93,7 +93,7 @@ bool EventReader::index(std::string& text, simdjson::ondemand::document& documen
   return false;
 }
 
-void EventReader::read(std::string& text, const std::string& label,
+bool EventReader::read(std::string& text, const std::string& label,
                        std::vector<std::string>& warnings) {
   const std::size_t bytes = text.size();
   constexpr std::size_t closing_bytes = 2;  // that close_before() may add
@@ -127,11 +127,12 @@ void EventReader::read(std::string& text, const std::string& label,
     warnings.push_back(fmt::format(
         "{} events are left out: their start or duration is none that a clock gives", impossible_));
   }
-  if (failure_ == simdjson::SUCCESS && damaged_at == bytes) return;
+  if (failure_ == simdjson::SUCCESS && damaged_at == bytes) return true;
   warnings.push_back(
       fmt::format("the trace is cut off or damaged at byte {} of {}: the {} events before are read",
                   damaged_at, bytes, count_));
   if (event_at_ != nullptr) close_before(text, static_cast<std::size_t>(event_at_ - text.data()));
+  return false;
 }
 
 void EventReader::read_document(simdjson::ondemand::document& document) {

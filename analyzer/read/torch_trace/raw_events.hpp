@@ -85,10 +85,10 @@ class EventReader {
   EventReader& operator=(const EventReader&) = delete;
   virtual ~EventReader() = default;
 
-  // Reads a text that is cut off or damaged up to that place; what is behind it
-  // is taken out of `text`, and a warning says so.  Throws InputError: the text is no trace.
+  // Reads a text that is cut off or damaged up to that place; what is behind it is taken out of
+  // `text`, a warning says so, and the result is false.  Throws InputError: the text is no trace.
   // `label` is what messages call the file.
-  void read(std::string& text, const std::string& label, std::vector<std::string>& warnings);
+  bool read(std::string& text, const std::string& label, std::vector<std::string>& warnings);
 
  private:
   virtual void take(const RawEvent& event) = 0;

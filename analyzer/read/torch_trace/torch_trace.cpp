@@ -266,7 +266,7 @@ class Reader {
           "{}: holds no kernel: expected a trace with ProfilerActivity.CUDA{}{}", profile_.file,
           trace_.warnings.empty() ? "" : "; ", fmt::join(trace_.warnings, "; ")));
     }
-    profile_.complete = true;
+    profile_.complete = trace_.is_whole;
     profile_.capabilities = {.format = std::string(kFormatName), .has_event_pair_bias = false};
     profile_.profiler.backend = "torch.profiler";
     profile_.devices = trace_.devices;

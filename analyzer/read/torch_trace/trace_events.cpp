@@ -29,7 +29,7 @@ class Parser : private EventReader {
   explicit Parser(TraceEvents& found) : found_(found) {}
 
   void parse(const std::string& label) {
-    read(found_.text, label, found_.warnings);
+    found_.is_whole = read(found_.text, label, found_.warnings);
     finish();
   }
 

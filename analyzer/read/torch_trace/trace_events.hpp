@@ -83,6 +83,7 @@ struct TraceEvents {
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   bool is_amd = false;
+  bool is_whole = true;  // false: cut off or damaged
   std::vector<std::string> warnings;
 };
 

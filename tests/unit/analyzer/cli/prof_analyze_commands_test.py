@@ -202,10 +202,17 @@ class Summary(InAFolder):
         document["events"][1]["measured_times_ms"] = [0.1]
         file = self.write("one_each.json", document)
         self.assertIn("what NOT COMPLETE: for intervals run 22 steps. An iteration", self.summary(file)[0])
+        self.assertTrue(run("check", file, "--gate", "iteration_ms<1").stdout.startswith("NOT COMPLETE: for intervals"))
         document["profiler"]["repeat"] = 2
         compared = run("compare", file, self.write("two_each.json", document)).stdout
         self.assertIn("next measure longer: 2 of 2 layers cannot be decided: run 22 steps with --repeat 6",
                       " ".join(compared.split()))
+        self.assertTrue(compared.startswith("what        Before: NOT COMPLETE: for intervals run 22 steps. After: NOT"))
+        # Of several files those are named.
+        whole = self.write("whole.json", profile(100, rank=0, world_size=4))
+        part = self.write("part.json", profile(100, rank=1, world_size=4, complete=False))
+        self.assertIn("what NOT COMPLETE (%s). No file of rank 2 to 3: 2 of 4 ranks are missing. An" % part,
+                      self.summary(whole, part)[0])
 
     def test_a_file_that_is_missing_is_no_part_of_a_run(self):
         file = self.write("run.json", profile(100))
