@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <dlfcn.h>
+#include <sys/auxv.h>
 
 INLINE_PROF_EXPORT int InitializeInjection();
 
@@ -39,6 +40,8 @@ bool came_by_injection() noexcept {
 // Returns 1, as tools do.
 int InitializeInjection() {
   using namespace inline_prof;
+  // A set-user-id program must not write files that its caller names.
+  if (getauxval(AT_SECURE) != 0) return 1;
   if (entry::is_preloaded()) return 1;  // the wrappers see everything
   entry::injected.store(true, std::memory_order_relaxed);
   hook::start_once();
