@@ -64,4 +64,18 @@ std::string op_text(const Op& op) {
   return fmt::format("{}{}{}", op.kind, words.empty() ? "" : " ", fmt::join(words, " "));
 }
 
+std::string sizes_text(const Op& op) {
+  constexpr std::array<std::string_view, 3> left_out{"rows_per_block", "shmem", kSequenceAttribute};
+  std::string elements;
+  std::string bytes;  // depend on the number type: they count where nothing else is known
+  for (const auto& [name, value] : op.attributes) {
+    if (attribute_type(name) != AttributeType::kInteger ||
+        std::ranges::find(left_out, name) != left_out.end())
+      continue;
+    (name.ends_with("bytes") ? bytes : elements) +=
+        fmt::format(" {}={}", name, attribute_text(value));
+  }
+  return op.kind + (elements.empty() ? bytes : elements);
+}
+
 }  // namespace inline_prof::read

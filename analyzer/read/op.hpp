@@ -47,4 +47,7 @@ enum class AttributeType { kInteger, kText, kBoolean, kAny };
 // those that say which one of many equal operations it is, or who described it.
 [[nodiscard]] std::string op_text(const Op& op);
 
+// Returns the kind with its sizes, "gemm m=2048 n=1 k=256".
+[[nodiscard]] std::string sizes_text(const Op& op);
+
 }  // namespace inline_prof::read

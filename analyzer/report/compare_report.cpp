@@ -95,7 +95,7 @@ std::string describe_next(const Comparison& comparison,
                           const std::vector<const ComparedTime*>& parts) {
   const auto obstacle =
       std::ranges::find(comparison.differences, false, &join::Difference::is_allowed);
-  if (obstacle != comparison.differences.end())
+  if (obstacle != comparison.differences.end() && obstacle->what != "sizes")
     return fmt::format("--despite {} judges all the same", obstacle->what);
   std::string next;
   const auto slower =
@@ -103,8 +103,11 @@ std::string describe_next(const Comparison& comparison,
   if (slower != parts.end())
     next = fmt::format("look at {} first, {}", name_of(**slower),
                        change_words(**slower, comparison.margin));
-  const auto undecided = std::ranges::count_if(
-      parts, [](const ComparedTime* time) { return time->change == Change::kAmbiguous; });
+  if (obstacle != comparison.differences.end())
+    next += fmt::format("{}--despite sizes judges all the same", next.empty() ? "" : "; ");
+  const auto undecided = std::ranges::count_if(parts, [](const ComparedTime* time) {
+    return time->change == Change::kAmbiguous && time->sizes.empty();
+  });
   if (undecided == 0) return next;
   const std::string steps =
       comparison.missing ? ": " + steps_for_intervals(*comparison.missing) : "";

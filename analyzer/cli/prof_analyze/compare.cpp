@@ -64,12 +64,15 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
   }
   std::size_t slower = 0;
   std::size_t ambiguous = 0;
+  std::size_t resized = 0;
   for (const join::ComparedTime* time : gated) {
     if (time->change == join::Change::kSlower) ++slower;
     if (time->change == join::Change::kAmbiguous) ++ambiguous;
+    if (time->change == join::Change::kAmbiguous && !time->sizes.empty()) ++resized;
   }
-  std::fputs(fmt::format("prof-analyze: the iteration and {} layers: {} slower, {} undecided\n",
-                         gated.size() - (comparison.iteration ? 1 : 0), slower, ambiguous)
+  std::fputs(fmt::format("prof-analyze: the iteration and {} layers: {} slower, {} undecided{}\n",
+                         gated.size() - (comparison.iteration ? 1 : 0), slower, ambiguous,
+                         resized > 0 ? fmt::format(", {} of them for other sizes", resized) : "")
                  .c_str(),
              stderr);
   if (slower > 0) return kGateFailed;
@@ -137,9 +140,9 @@ void declare_compare(Command& command, int& status) {
   command
       .add_option(
           "--despite", options->despite,
-          "Judge although the runs differ in this: gpu, clocks, mig, driver or libraries; may "
-          "be repeated")
-      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries"}))
+          "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or sizes; "
+          "may be repeated")
+      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "sizes"}))
       .separates(',')
       .takes_one_value();
   const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},

@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -64,6 +67,43 @@ std::string percent_words(double ratio) {
                      ratio > 1.0 ? "slower" : "faster");
 }
 
+using Changes = std::vector<std::string>;
+
+// Returns {"m 2048 -> 4096"} for "gemm m=2048 n=1" and "gemm m=4096 n=1".  A size that one of the
+// two does not have is not known, and one within `same` explains no verdict.
+Changes size_changes(const std::string& before, const std::string& after, const Interval& same) {
+  const auto words_of = [](const std::string& text) {
+    std::istringstream words(text);
+    return Changes(std::istream_iterator<std::string>(words), {});
+  };
+  const Changes own = words_of(before);
+  const Changes others = words_of(after);
+  Changes changes;
+  if (own.empty() || others.empty() || own.front() != others.front()) return changes;
+  for (const std::string& word : own) {
+    const std::size_t value = word.find('=') + 1;
+    const auto other = std::ranges::find_if(
+        others, [&](const std::string& text) { return text.starts_with(word.substr(0, value)); });
+    if (value == 0 || other == others.end() || *other == word) continue;
+    const double ratio =
+        std::strtod(&(*other)[value], nullptr) / std::strtod(&word[value], nullptr);
+    const bool is_number = word.find('x', value) == std::string::npos;
+    if (is_number && ratio >= same.lower && ratio <= same.upper) continue;
+    changes.push_back(fmt::format("{} {} -> {}", word.substr(0, value - 1), word.substr(value),
+                                  other->substr(value)));
+  }
+  return changes;
+}
+
+// Returns the first ones with how many others there are.
+std::string first_of(Changes changes) {
+  constexpr std::size_t most = 2;
+  const std::size_t others = changes.size() - std::min(most, changes.size());
+  changes.resize(changes.size() - others);
+  return fmt::format("{}{}", fmt::join(changes, ", "),
+                     others > 0 ? fmt::format(", {} more", others) : "");
+}
+
 double square(double value) {
   return value * value;
 }
@@ -112,8 +152,9 @@ void set_ratio(ComparedTime& time) {
 
 class Judge {
  public:
-  Judge(const Interval& same_ratios, const std::vector<Difference>& differences)
-      : same_(same_ratios) {
+  Judge(const Interval& same_ratios, const std::vector<Difference>& differences,
+        bool judges_other_sizes)
+      : same_(same_ratios), judges_other_sizes_(judges_other_sizes) {
     for (const Difference& difference : differences) {
       if (difference.is_allowed) continue;
       if (!obstacles_.empty()) obstacles_ += ", ";
@@ -121,11 +162,15 @@ class Judge {
     }
   }
 
+  [[nodiscard]] const Interval& same() const { return same_; }
+
   void decide(ComparedTime& time) const {
     set_ratio(time);
     if (time.change == Change::kAdded || time.change == Change::kRemoved) return;
     if (!obstacles_.empty()) {
       time.reason = fmt::format("the runs differ in {}", obstacles_);
+    } else if (!time.sizes.empty() && !judges_other_sizes_) {
+      time.reason = "other sizes: " + time.sizes;
     } else if (!time.ratio) {
       time.reason = "it takes no time";
     } else if (!time.ratio_ci95) {
@@ -143,6 +188,7 @@ class Judge {
 
  private:
   Interval same_;
+  bool judges_other_sizes_;
   std::string obstacles_;
 };
 
@@ -172,11 +218,28 @@ class Comparer {
     TwoSums all;
     bool is_same_outermost = true;
     bool is_changed = false;
+    std::set<std::string> sizes;
+    const auto last_of = [](const LayerEvents& events, const std::string& event) {
+      return std::prev(events.upper_bound({event, events.size()}))->first.second;
+    };
+    for (const auto& [key, row] : own) {
+      const auto found = other.find(key);
+      // One launch more or less pairs launches that have nothing in common.
+      if (found == other.end() || last_of(own, key.first) != last_of(other, key.first)) continue;
+      const Changes changes = changes_of(before_.merged[row], after_.merged[found->second]);
+      sizes.insert(changes.begin(), changes.end());
+    }
+    const std::string sizes_of_layer = first_of({sizes.begin(), sizes.end()});
     for (const auto& [key, row] : own) {
       const auto found = other.find(key);
       is_changed = is_changed || found == other.end();
-      compare_event(layer, key, &before_.merged[row],
-                    found == other.end() ? nullptr : &after_.merged[found->second]);
+      const MergedRow* const same = found == other.end() ? nullptr : &after_.merged[found->second];
+      // A region has its kernels' sizes.
+      compare_event(layer, key, &before_.merged[row], same,
+                    same == nullptr ? ""
+                    : before_.merged[row].is_region
+                        ? sizes_of_layer
+                        : first_of(changes_of(before_.merged[row], *same)));
       if (!is_outermost_of_layer(before_.merged, row)) continue;
       all.add(&TwoSums::before, before_.merged[row]);
       const bool is_in_both =
@@ -192,7 +255,7 @@ class Comparer {
     for (const auto& [key, row] : other) {
       const bool is_in_both = own.contains(key);
       is_changed = is_changed || !is_in_both;
-      if (!is_in_both) compare_event(layer, key, nullptr, &after_.merged[row]);
+      if (!is_in_both) compare_event(layer, key, nullptr, &after_.merged[row], {});
       if (!is_outermost_of_layer(after_.merged, row)) continue;
       all.add(&TwoSums::after, after_.merged[row]);
       is_same_outermost = is_same_outermost && is_in_both;
@@ -200,6 +263,9 @@ class Comparer {
     ComparedTime time;
     time.layer = layer;
     time.kernels_changed = is_changed;
+    time.sizes = sizes_of_layer;
+    for (const std::string& size : sizes)
+      ++layers_of_size_[size];
     add_layer(std::move(time), is_same_outermost ? common : all);
   }
 
@@ -211,6 +277,7 @@ class Comparer {
       time.layer = pattern;
       time.layers = of.layers;
       time.kernels_changed = of.kernels_changed;
+      time.sizes = of.sizes;
       set_times(time, of.sums);
       judge_layer(time, of.sums);
       result.patterns.push_back(std::move(time));
@@ -223,15 +290,33 @@ class Comparer {
       });
   }
 
+  // Returns "m 2048 -> 4096 in 9 layers", those of most layers first; empty if none has others.
+  [[nodiscard]] std::string sizes() const {
+    std::vector<std::pair<std::string, std::size_t>> sizes(layers_of_size_.begin(),
+                                                           layers_of_size_.end());
+    std::ranges::stable_sort(sizes, std::greater(), [](const auto& size) { return size.second; });
+    Changes changes;
+    changes.reserve(sizes.size());
+    for (const auto& [size, layers] : sizes)
+      changes.push_back(fmt::format("{} in {} layer{}", size, layers, layers == 1 ? "" : "s"));
+    return first_of(std::move(changes));
+  }
+
  private:
   struct PatternSums {
     std::size_t layers = 0;
     bool kernels_changed = false;
+    std::string sizes;
     TwoSums sums;
   };
 
+  [[nodiscard]] Changes changes_of(const MergedRow& before, const MergedRow& after) const {
+    return size_changes(before_.rows[before.rows.front()].sizes,
+                        after_.rows[after.rows.front()].sizes, judge_.same());
+  }
+
   void compare_event(const std::string& layer, const EventKey& key, const MergedRow* before,
-                     const MergedRow* after) {
+                     const MergedRow* after, std::string sizes) {
     const auto time_before = before != nullptr ? estimate_of(*before) : std::nullopt;
     const auto time_after = after != nullptr ? estimate_of(*after) : std::nullopt;
     if ((before != nullptr && !time_before) || (after != nullptr && !time_after)) return;
@@ -242,6 +327,7 @@ class Comparer {
     time.before_us = time_before.value_or(Estimate());
     time.after_us = time_after.value_or(Estimate());
     time.share_percent = share_of(time);
+    time.sizes = std::move(sizes);
     if (before == nullptr) time.change = Change::kAdded;
     if (after == nullptr) time.change = Change::kRemoved;
     judge_.decide(time);
@@ -253,6 +339,7 @@ class Comparer {
     PatternSums& pattern = patterns_[layer_pattern(time.layer)];
     ++pattern.layers;
     pattern.kernels_changed = pattern.kernels_changed || time.kernels_changed;
+    if (pattern.sizes.empty()) pattern.sizes = time.sizes;
     pattern.sums.before.add(sums.before);
     pattern.sums.after.add(sums.after);
     pattern.sums.unmeasured += sums.unmeasured;
@@ -287,6 +374,7 @@ class Comparer {
   const Analysis& after_;
   const Judge& judge_;
   std::map<std::string, PatternSums> patterns_;
+  std::map<std::string, std::size_t> layers_of_size_;
   std::vector<ComparedTime> layers_;
   std::vector<ComparedTime> events_;
 };
@@ -324,10 +412,12 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   result.phase_before = phase_of(before);
   result.phase_after = phase_of(after);
   result.differences = run_differences(before, after);
+  const auto is_allowed = [&](std::string_view what) {
+    return std::ranges::find(options.despite, what) != options.despite.end();
+  };
   for (Difference& difference : result.differences)
-    difference.is_allowed =
-        std::ranges::find(options.despite, difference.what) != options.despite.end();
-  const Judge judge(result.same_ratios, result.differences);
+    difference.is_allowed = is_allowed(difference.what);
+  const Judge judge(result.same_ratios, result.differences, is_allowed("sizes"));
 
   Comparer comparer(before, after, judge);
   for (const auto& [layer, events] : layers_before) {
@@ -338,6 +428,9 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
     if (!layers_before.contains(layer)) comparer.compare(layer, nullptr, &events);
   }
   comparer.finish(result);
+  const std::string sizes = comparer.sizes();
+  if (!sizes.empty())
+    result.differences.push_back({"sizes", "sizes: " + sizes, is_allowed("sizes")});
 
   for (const Analysis* run : {&before, &after}) {
     const auto missing = missing_samples(*run);
@@ -348,6 +441,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   if (before.iteration.us && after.iteration.us) {
     ComparedTime time;
     time.share_percent = 100.0;
+    time.sizes = sizes;
     time.before_us = {*before.iteration.us, before.iteration.ci95_us};
     time.after_us = {*after.iteration.us, after.iteration.ci95_us};
     judge.decide(time);

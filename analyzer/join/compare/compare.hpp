@@ -35,13 +35,14 @@ struct ComparedTime {
   std::optional<Interval> ratio_ci95;
   Change change = Change::kAmbiguous;
   bool kernels_changed = false;  // the runs have different events in the layer
+  std::string sizes;             // "m 2048 -> 4096"; empty: its operations have the same
   std::string reason;            // why ambiguous; else empty
 };
 
 // A difference that may make two runs differ although the program is the same.
 struct Difference {
-  std::string what;         // clocks, driver, mig, libraries or gpu: a word for CompareOptions
-  std::string text;         // "libraries: cublas 13.1.0 before, 13.2.0 after"
+  std::string what;  // clocks, driver, mig, libraries, gpu or sizes: a word for CompareOptions
+  std::string text;  // "libraries: cublas 13.1.0 before, 13.2.0 after"
   bool is_allowed = false;  // in CompareOptions::despite
 };
 
@@ -65,6 +66,9 @@ struct Comparison {
   std::optional<MissingSamples> missing;  // of a run in which events have too few for intervals
 };
 
+// Sizes are a difference of the layers whose operations have others, and of the iteration; those
+// within the margin are the same.
+//
 // With an interval of the ratio that lies within the margin the change is kSame, beyond it kFaster
 // or kSlower; an interval that spans a border of the margin, or a difference that is not in
 // `despite`, leaves it kAmbiguous.

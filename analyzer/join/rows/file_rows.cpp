@@ -74,6 +74,7 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
   row.is_one_launch = blocks_of(event) > 0;
   if (!event.op) return row;
   row.op_kind = event.op->kind;
+  row.sizes = read::sizes_text(*event.op);
   // Data that go from stage to stage of a pipeline belong to no module.
   if (event.layer.empty() && is_collective(event) && is_point_to_point(*event.op))
     row.layer = event.op->get<std::string>("op").value_or("");

@@ -164,6 +164,7 @@ struct Row {
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
   SharedText op_kind;  // empty if what it computes is not known
+  SharedText sizes;    // read::sizes_text
   SharedText source;   // the call or operator that said what it computes; may be empty
   SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
   // The part of corrected_us until the device that comes last to the collective is there.

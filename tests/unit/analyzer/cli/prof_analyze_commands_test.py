@@ -714,7 +714,7 @@ class OptionValues(InAFolder):
                  "found htm\n", SMALL, "--format", "htm"),
                 ("found 1\n", SMALL, "--format", 1),  # the number behind a name is no name
                 ("--models: expected one of calibrated, roofline, published, all, found 7\n", SMALL, "--models", 7),
-                ("--despite: expected one of gpu, clocks, mig, driver, libraries, found gpus\n",
+                ("--despite: expected one of gpu, clocks, mig, driver, libraries, sizes, found gpus\n",
                  "compare", SMALL, SMALL, "--despite", "gpus"),
                 *(("--top: expected an integer from 1 to 1000000, found %s\n" % found, SMALL, "--top=" + found)
                   for found in ("abc", "0", "1000001", "-1", "5x")),

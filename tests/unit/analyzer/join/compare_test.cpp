@@ -112,6 +112,31 @@ TEST(Compare, JudgesNothingAcrossDriversUnlessToldTo) {
   EXPECT_EQ(layer(told, "fc1").change, Change::kSame);
 }
 
+TEST(Compare, JudgesNoLayerOfOtherSizesUnlessToldTo) {
+  const auto run = [](std::int64_t rows, std::int64_t bytes, double time_us) {
+    return analysed(profile_of({EventBuilder("gemm", 0, 1)
+                                    .layer("fc1")
+                                    .op(test::gemm_op(rows, 512, 256, "f16"))
+                                    .samples_us(around(time_us)),
+                                EventBuilder("copy", 2, 3)
+                                    .layer("in")
+                                    .op(test::memory_op(bytes, 0))
+                                    .samples_us(around(50))},
+                               1000));
+  };
+  const Analysis before = run(2048, 1 << 20, 100);
+  const Analysis after = run(4096, (1 << 20) + 1, 200);  // a byte more is within the margin
+  const Comparison result = compare_runs(before, after, {});
+  ASSERT_EQ(result.differences.size(), 1U);
+  EXPECT_EQ(result.differences[0].text, "sizes: m 2048 -> 4096 in 1 layer");
+  EXPECT_EQ(layer(result, "fc1").change, Change::kAmbiguous);
+  EXPECT_EQ(layer(result, "fc1").reason, "other sizes: m 2048 -> 4096");
+  EXPECT_EQ(layer(result, "in").change, Change::kSame);
+  EXPECT_EQ(result.iteration->reason, "other sizes: m 2048 -> 4096 in 1 layer");
+  EXPECT_EQ(layer(compare_runs(before, after, {.despite = {"sizes"}}), "fc1").change,
+            Change::kSlower);
+}
+
 TEST(Compare, NamesLayersThatOnlyOneRunHas) {
   const Analysis other =
       analysed(profile_of({EventBuilder("gemm", 0, 1).layer("fc1").samples_us(around(100)),
