@@ -408,11 +408,14 @@ std::optional<Seconds> time_at_peak(const read::Op& op, const read::Machine& mac
   return work.flops / peak.rate;
 }
 
-Seconds least_time(const Prediction& bound, double bytes, const read::Machine& machine) {
-  if (bound.bound == Bound::kCompute) return machine.gemm_fraction * bound.time;
-  if (bound.bound != Bound::kMemory) return Seconds{0};
-  const bool may_be_in_l2 = machine.l2_mb && bytes <= *machine.l2_mb * 1e6;
-  return machine.memory_fraction / (may_be_in_l2 ? kL2Gain : 1.0) * bound.time;
+Prediction least_time(const read::Op& op, const read::Machine& machine) {
+  const OpWork work = work_of(op);
+  if (!work.reason.empty()) return {};
+  const double in_l2 = std::min(work.traffic.value, 1e6 * machine.l2_mb.value_or(0.0));
+  const Bytes moved{work.traffic.value - in_l2 * (1 - 1 / kL2Gain)};
+  const bool is_conv = op.kind == op_kind_name(OpKind::kConv);
+  return slowest_of(is_conv ? Seconds{0} : time_at_peak(op, machine).value_or(Seconds{0}),
+                    moved / giga_bytes_per_second(machine.memory_gb_per_s), Seconds{0});
 }
 
 Outcome predict_copy(const read::Op& op, const read::Machine& machine) {

@@ -42,10 +42,10 @@ struct OpWork {
 // the machine has no peak for their type.
 [[nodiscard]] std::optional<Seconds> time_at_peak(const read::Op& op, const read::Machine& machine);
 
-// Returns the least time that no kernel can beat where `bound` is the prediction's: at the data
-// sheet's rates, not those that are reached, and with everything in the L2 if it fits.
-[[nodiscard]] Seconds least_time(const Prediction& bound, double bytes,
-                                 const read::Machine& machine);
+// Returns the time that no kernel can beat, and what bounds it: at the data sheet's rates, not
+// those that are reached, and with as much in the L2 as fits.  Convolutions are bound by what they
+// move: Winograd's algorithm multiplies less.
+[[nodiscard]] Prediction least_time(const read::Op& op, const read::Machine& machine);
 
 // Copies and fills: a latency, and the bytes at what the slowest part of their way reaches
 // (docs/models/copies.md).  From pageable memory of the host a bound: no interval.

@@ -43,7 +43,7 @@ void predict_published(Row& row, const model::ModelAnswer& answer) {
   row.parameters = answer.parameters;
 }
 
-void set_prediction(Row& row, const model::Prediction& prediction, const read::Machine& machine) {
+void set_prediction(Row& row, const model::Prediction& prediction) {
   row.predicted_us = model::in_microseconds(prediction.time);
   if (prediction.interval90) {
     row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
@@ -52,10 +52,6 @@ void set_prediction(Row& row, const model::Prediction& prediction, const read::M
   row.bound = model::bound_name(prediction.bound);
   row.model = prediction.model;
   row.parameters = prediction.parameters;
-  if (!prediction.interval90) {
-    row.possible_us =
-        model::in_microseconds(model::least_time(prediction, row.bytes.value_or(0.0), machine));
-  }
   if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
   row.remedy = prediction.remedy;
   row.is_extrapolated = prediction.is_extrapolated;
@@ -74,7 +70,7 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
   if (is_named_only && input.machine != nullptr && published == nullptr) {
     const auto found = predictor.predict_by_name(
         *input.machine, {row.kernel_name.str(), input.blocks, input.launch, input.neighbours});
-    if (found) return set_prediction(row, *found, *input.machine);
+    if (found) return set_prediction(row, *found);
   }
   if (input.op == nullptr || is_named_only) {
     const bool has_source = is_named_only && !input.op->source.empty();
@@ -102,7 +98,10 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = outcome.reason;
     return;
   }
-  set_prediction(row, *outcome.prediction, *input.machine);
+  set_prediction(row, *outcome.prediction);
+  const model::Prediction least = model::least_time(*input.op, *input.machine);
+  row.possible_us = model::in_microseconds(least.time);
+  row.possible_bound = model::bound_name(least.bound);
 }
 
 // False if no inner row is predicted, so that the row's own op has to do.
@@ -144,19 +143,23 @@ bool predict_from_children(std::vector<Row>& rows, std::size_t i,
 // region that is the sum of such rows.
 void drop_impossible(std::vector<Row>& rows, std::size_t i) {
   Row& row = rows[i];
-  constexpr double least_part = 0.95;  // the rest is rounding, and clocks above the data sheet's
+  constexpr double least_part = 0.9;     // GPUs clock up to 8 % above their data sheets
+  constexpr double resolution_us = 0.5;  // of a pair of events
   if (!row.predicted_us || !row.corrected_us || !row.possible_us) return;
   const double working_us = *row.working_us();
-  if (!(working_us > 0) || working_us >= least_part * *row.possible_us) return;
+  if (!(working_us > 0) || working_us + resolution_us >= least_part * *row.possible_us) return;
   row.reason = fmt::format("{:.1f} times faster than {} allows: bytes or time are wrong",
-                           *row.predicted_us / working_us,
-                           row.bound.str() == "memory" ? "memory" : "the arithmetic");
+                           *row.possible_us / working_us,
+                           row.possible_bound == "memory" ? "memory" : "the arithmetic");
   row.predicted_us.reset();
+  row.predicted_ci90_us.reset();
+  row.peak_us.reset();
   row.bound = "";
   row.verdict = Verdict::kImpossible;
   for (auto parent = row.parent; parent; parent = rows[*parent].parent) {
     if (!rows[*parent].is_sum_of_children) continue;
     rows[*parent].predicted_us.reset();
+    rows[*parent].peak_us.reset();
     rows[*parent].predicted_ci90_us.reset();
     rows[*parent].reason = "a part of it is faster than its bound allows";
   }

@@ -172,7 +172,8 @@ struct Row {
   std::optional<double> flops;  // what the operation has to do at least; model/roofline.hpp
   std::optional<double> bytes;
   std::optional<double> peak_us;      // of its matrix products at the data sheet's peak
-  std::optional<double> possible_us;  // of a bare bound: no kernel is faster
+  std::optional<double> possible_us;  // no kernel is faster
+  SharedText possible_bound;          // "memory" or "compute"
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
   // The time of the best kernel that is known for the operation, and how to get there.

@@ -243,6 +243,13 @@ class Summary(InAFolder):
         self.assertIn("what 1 row is faster than possible, and in no sum: bytes or time are wrong.", self.summary(file)[0])
         self.assertIn("times faster than memory allows: bytes or time are wrong", " ".join(run(file, "--top", 5).stdout.split()))
         self.assertIn("impossible (", run(file, "--top", 5).stdout)
+        document = json.loads(SMALL.read_text())  # its product has a calibrated prediction
+        gemm = next(each for each in document["events"] if each["event_name"] == "fc.fprop.gemm")
+        for change in ({"measured_times_ms": [0.02] * 7}, {"op": {**gemm["op"], "m": 2**40}}):
+            changed = {**document, "events": [{**each, **change} if each is gemm else each for each in document["events"]]}
+            text = run(self.write("fast.json", changed), "--top", 9).stdout
+            self.assertIn("what        1 row is faster than possible", text)
+            self.assertIn("times faster than the arithmetic allows", " ".join(text.split()))
 
     def test_torch_without_its_names_says_what_to_do(self):
         document = profile(100)

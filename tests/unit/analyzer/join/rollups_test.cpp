@@ -208,7 +208,7 @@ TEST(Rollups, ARowFasterThanItsBoundAllowsIsInNoSum) {
   EXPECT_EQ(analysis.merged[0].verdict, Verdict::kImpossible);
   EXPECT_FALSE(analysis.merged[0].predicted_us);
   EXPECT_EQ(analysis.merged[0].reason,
-            "4.0 times faster than memory allows: bytes or time are wrong");
+            "2.0 times faster than memory allows: bytes or time are wrong");
   EXPECT_EQ(analysis.merged[1].verdict, Verdict::kAboveBound);  // faster than is usual
   EXPECT_EQ(analysis.errors->rows, 1U);
   EXPECT_NEAR(analysis.shares_percent->predicted, 30, 1e-6);
