@@ -445,13 +445,28 @@ class Summer {
   }
 
   void add(LayerSum& sum, std::size_t outer) const {
-    const MergedRow& row = merged_[outer];
-    if (row.in_iteration_us) sum.time_us = sum.time_us.value_or(0.0) + *row.in_iteration_us;
-    if (row.share_percent) sum.share_percent = sum.share_percent.value_or(0.0) + *row.share_percent;
+    add_time(sum, outer);
     add_compared(sum, outer);
   }
 
  private:
+  // A region without a sample takes as long as what it encloses.
+  void add_time(LayerSum& sum, std::size_t outer) const {
+    std::vector<std::size_t> to_do{outer};
+    while (!to_do.empty()) {
+      const std::size_t i = to_do.back();
+      to_do.pop_back();
+      const MergedRow& row = merged_[i];
+      if (!row.in_iteration_us) {
+        to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
+        continue;
+      }
+      sum.time_us = sum.time_us.value_or(0.0) + *row.in_iteration_us;
+      if (row.share_percent)
+        sum.share_percent = sum.share_percent.value_or(0.0) + *row.share_percent;
+    }
+  }
+
   // A region without a prediction of its own is compared by what it encloses.
   void add_compared(LayerSum& sum, std::size_t outer) const {
     std::vector<std::size_t> to_do{outer};

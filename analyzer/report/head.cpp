@@ -301,6 +301,8 @@ std::string describe_predicted_part(const join::Analysis& analysis) {
         fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
   std::string text =
       fmt::format("{:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
+  if (analysis.shares_percent && analysis.shares_percent->seen > noticeable_percent)
+    text += fmt::format(" ({:.1f} % of the step was never sampled)", analysis.shares_percent->seen);
   if (as_measured.empty()) return text;
   return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
                             as_measured.size() == 1 ? "counts" : "count");

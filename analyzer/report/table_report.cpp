@@ -225,10 +225,12 @@ void write_totals(std::string& out, std::string_view title, const std::vector<jo
   names = shortened_apart(names, width - 43);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const join::Total& total = totals[i];
+    const bool is_known = total.time_us > 0;
     out += fmt::format(
-        "{:>7} {:>10.2f} {:>6} {:>7} {:>6}  {}\n",
-        total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-", total.time_us,
-        total.count, total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
+        "{:>7} {:>10} {:>6} {:>7} {:>6}  {}\n",
+        is_known && total.share_percent ? fmt::format("{:.1f}%", *total.share_percent) : "-",
+        is_known ? fmt::format("{:.2f}", total.time_us) : "-", total.count,
+        total.ratio ? fmt::format("{:.2f}", *total.ratio) : "-",
         total.peak_part ? fmt::format("{:.0f}%", 100.0 * *total.peak_part) : "-", names[i]);
   }
   if (totals.size() > kMostTotals)

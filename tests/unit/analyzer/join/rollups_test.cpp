@@ -214,6 +214,17 @@ TEST(Rollups, ARowFasterThanItsBoundAllowsIsInNoSum) {
   EXPECT_NEAR(analysis.shares_percent->predicted, 30, 1e-6);
 }
 
+TEST(Rollups, ALayerWithoutASampleTakesWhatItsPartsTake) {
+  const Analysis analysis = rolled_up(
+      {EventBuilder("fc", 0, 3).layer("fc"), EventBuilder("a", 1, 2).layer("fc").samples_us({30}),
+       EventBuilder("b", 2, 3).layer("fc").samples_us({10})},
+      100);
+  const auto layers = totals_by_layer_pattern(analysis);
+  ASSERT_EQ(layers.size(), 1U);
+  EXPECT_NEAR(layers[0].time_us, 40, 1e-6);
+  EXPECT_NEAR(*layers[0].share_percent, 40, 1e-6);
+}
+
 TEST(Rollups, TheUtilisationIsThatOfTheDataSheetsPeak) {
   const read::Op product = test::gemm_op(1000, 1000, 1000, "f16");
   // 2 GFLOP at 2 TFLOP/s take 1000 us.
