@@ -63,12 +63,39 @@ struct Sums {
   double peak_us = 0.0;
 };
 
+// Means over all devices, as shares are: those without the row count as 0.
+double devices_of(const Analysis& analysis) {
+  return std::max(1.0, static_cast<double>(analysis.placement.devices.size()));
+}
+
 // Adds what the products of a row, or of the parts of a region, take at their peak.
 double peak_us_of(const Analysis& analysis, const MergedRow& row) {
   double sum_us = 0.0;
   for (const std::size_t i : row.rows)
     sum_us += analysis.rows[i].peak_us.value_or(0.0) * static_cast<double>(analysis.rows[i].calls);
-  return sum_us / static_cast<double>(row.rows.size());
+  return sum_us / devices_of(analysis);
+}
+
+// A merged row in an iteration; the ratio of its medians is none of these means.
+struct RowTimes {
+  double time_us = 0.0;
+  double compared_us = 0.0;  // of `time_us`, where there is a prediction
+  double predicted_us = 0.0;
+};
+
+RowTimes times_of(const Analysis& analysis, const MergedRow& merged) {
+  RowTimes times;
+  for (const std::size_t i : merged.rows) {
+    const Row& row = analysis.rows[i];
+    if (!row.in_iteration_us) continue;
+    const double time_us = *row.in_iteration_us / devices_of(analysis);
+    times.time_us += time_us;
+    if (!row.ratio || !(*row.ratio > 0)) continue;
+    const double working_us = time_us * *row.working_us() / *row.corrected_us;
+    times.compared_us += working_us;
+    times.predicted_us += working_us / *row.ratio;
+  }
+  return times;
 }
 
 std::vector<Total> finished(const std::map<std::string, Sums>& sums) {
@@ -198,9 +225,9 @@ class CauseFinder {
     add_gain({kind, key}, row, gain_us);
   }
 
-  static void add_time(Cause& cause, const MergedRow& row) {
+  void add_time(Cause& cause, const MergedRow& row) const {
     ++cause.rows;
-    cause.time_us += *row.in_iteration_us;
+    cause.time_us += times_of(analysis_, row).time_us;
     cause.share_percent += row.share_percent.value_or(0.0);
   }
 
@@ -223,8 +250,6 @@ class CauseFinder {
       for (const std::size_t row : analysis_.merged[i].rows)
         merged_of[row] = i;
     std::vector<bool> is_in_run(analysis_.merged.size(), false);
-    const auto devices =
-        static_cast<double>(std::max<std::size_t>(1, analysis_.placement.devices.size()));
     for (const FusableRun& run : fusable_runs(analysis_.rows)) {
       const MergedRow& first = analysis_.merged[merged_of[run.rows.front()]];
       if (attention_.contains(first.layer) || is_of_unfused_optimizer(first)) continue;
@@ -242,7 +267,7 @@ class CauseFinder {
         is_in_run[merged] = true;
         add_time(cause, analysis_.merged[merged]);
       }
-      add_gain(key, first, (run.measured_us - run.fused_us) / devices);
+      add_gain(key, first, (run.measured_us - run.fused_us) / devices_of(analysis_));
     }
     return is_in_run;
   }
@@ -253,17 +278,19 @@ class CauseFinder {
     for (const std::size_t i : row.rows) {
       const DeviceKey device = device_of(analysis_.rows[i]);
       const auto placed = analysis_.placement.devices.find(device);
-      if (placed == analysis_.placement.devices.end()) return *row.in_iteration_us;
+      if (placed == analysis_.placement.devices.end()) return times_of(analysis_, row).time_us;
       const auto time =
           device_times_.try_emplace(device, analysis_.placement, placed->second).first;
       sum_us += time->second.exposed_us(i, analysis_.rows[i].in_iteration_us.value_or(0.0));
     }
-    return sum_us / static_cast<double>(row.rows.size());
+    return sum_us / devices_of(analysis_);
   }
 
   void add(const MergedRow& row) {
-    const double time_us = *row.in_iteration_us * row.working_part;
-    const double predicted_us = row.ratio && *row.ratio > 0 ? time_us / *row.ratio : time_us;
+    const RowTimes times = times_of(analysis_, row);
+    const double time_us = times.time_us * row.working_part;
+    const double predicted_us =
+        times.predicted_us > 0 ? time_us * times.predicted_us / times.compared_us : time_us;
     const Row& first = analysis_.rows[row.rows.front()];
     if (is_of_unfused_optimizer(row))
       return count(CauseKind::kOptimizer, "", row, gain_of_fusing(row, time_us - predicted_us));
@@ -315,7 +342,8 @@ class CauseFinder {
     if (row.ratio) return above_bound_us;
     constexpr double operators_that_cost_as_much = 7.0 / 3.0;
     const auto operators = static_cast<double>(foreach_operators());
-    return *row.in_iteration_us * std::max(0.0, 1 - operators_that_cost_as_much / operators);
+    return times_of(analysis_, row).time_us *
+           std::max(0.0, 1 - operators_that_cost_as_much / operators);
   }
 
   std::size_t foreach_operators() {
@@ -380,13 +408,13 @@ std::vector<Total> totals_by_operator(const Analysis& analysis) {
     const MergedRow& row = analysis.merged[i];
     Sums& of = sums[operator_of(row)];
     ++of.total.count;
-    of.total.time_us += *row.in_iteration_us;
+    const RowTimes times = times_of(analysis, row);
+    of.total.time_us += times.time_us;
     if (row.share_percent)
       of.total.share_percent = of.total.share_percent.value_or(0.0) + *row.share_percent;
     of.peak_us += peak_us_of(analysis, row);
-    if (!row.ratio || !(*row.ratio > 0)) continue;
-    of.compared_us += *row.in_iteration_us * row.working_part;
-    of.predicted_us += *row.in_iteration_us * row.working_part / *row.ratio;
+    of.compared_us += times.compared_us;
+    of.predicted_us += times.predicted_us;
   }
   return finished(sums);
 }
@@ -438,7 +466,8 @@ namespace {
 
 class Summer {
  public:
-  explicit Summer(const Analysis& analysis) : merged_(analysis.merged), children_(merged_.size()) {
+  explicit Summer(const Analysis& analysis)
+      : analysis_(analysis), merged_(analysis.merged), children_(merged_.size()) {
     for (std::size_t i = 0; i < merged_.size(); ++i) {
       if (merged_[i].parent) children_[*merged_[i].parent].push_back(i);
     }
@@ -461,7 +490,7 @@ class Summer {
         to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
         continue;
       }
-      sum.time_us = sum.time_us.value_or(0.0) + *row.in_iteration_us;
+      sum.time_us = sum.time_us.value_or(0.0) + times_of(analysis_, row).time_us;
       if (row.share_percent)
         sum.share_percent = sum.share_percent.value_or(0.0) + *row.share_percent;
     }
@@ -474,16 +503,16 @@ class Summer {
       const std::size_t i = to_do.back();
       to_do.pop_back();
       const MergedRow& row = merged_[i];
-      if (row.ratio && *row.ratio > 0 && row.in_iteration_us) {
-        const double working_us = *row.in_iteration_us * row.working_part;
-        sum.compared_us = sum.compared_us.value_or(0.0) + working_us;
-        sum.predicted_us = sum.predicted_us.value_or(0.0) + working_us / *row.ratio;
+      if (const RowTimes times = times_of(analysis_, row); row.ratio && times.predicted_us > 0) {
+        sum.compared_us = sum.compared_us.value_or(0.0) + times.compared_us;
+        sum.predicted_us = sum.predicted_us.value_or(0.0) + times.predicted_us;
       } else {
         to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
       }
     }
   }
 
+  const Analysis& analysis_;
   const std::vector<MergedRow>& merged_;
   std::vector<std::vector<std::size_t>> children_;
 };

@@ -161,6 +161,7 @@ Json layers_json(const join::Analysis& analysis, Names& names) {
   add_members(json, join::layer_sums(analysis), names, std::pair("name", &Sum::layer),
               std::pair("rows", &Sum::rows), std::pair("outer_rows", &Sum::outer_rows),
               std::pair("time_us", &Sum::time_us), std::pair("share_percent", &Sum::share_percent),
+              std::pair("compared_us", &Sum::compared_us),
               std::pair("predicted_us", &Sum::predicted_us), std::pair("ratio", &Sum::ratio));
   return json;
 }

@@ -347,12 +347,15 @@ class LayerTable {
       verdict.append(element('span', {class: kind === 'unknown' ? 'quiet' : kind},
                              counts[kind] + ' ' + kKindWords[kind]));
     }
+    const predicted = layers.predicted_us[layer], compared = layers.compared_us[layer];
+    // Some rows have only one of both times.
+    const isOfAPart = predicted !== null && Math.abs(compared - layers.time_us[layer]) > 0.05;
     return element('tr', {class: 'layer', 'data-layer': layer},
         element('td', {class: 'name'},
                 button(layerName(layers.name[layer]), toggle, {'aria-expanded': String(this.open.has(layer))})),
         this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
         numberCell(microseconds(layers.time_us[layer])),
-        numberCell(microseconds(layers.predicted_us[layer])),
+        numberCell(microseconds(predicted) + (isOfAPart ? ' for ' + microseconds(compared) : '')),
         numberCell(digits(layers.ratio[layer], 2)),
         element('td', {}), verdict);
   }

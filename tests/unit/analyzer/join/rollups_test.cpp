@@ -225,6 +225,24 @@ TEST(Rollups, ALayerWithoutASampleTakesWhatItsPartsTake) {
   EXPECT_NEAR(*layers[0].share_percent, 40, 1e-6);
 }
 
+// "both" is predicted to take 10 us; device 1 alone runs "one".
+TEST(Rollups, TimeShareAndRatioOfALineAreMeansOverAllDevices) {
+  const Analysis analysis =
+      rolled_up({EventBuilder("both", 0, 1).op(op_of("both")).samples_us({10, 10, 10}),
+                 EventBuilder("both", 0, 1).device(1).op(op_of("both")).samples_us({30}),
+                 EventBuilder("one", 2, 3).device(1).layer("fc").op(op_of("one")).samples_us({20})},
+                100);
+  const auto operators = totals_by_operator(analysis);
+  ASSERT_EQ(operators.size(), 2U);
+  EXPECT_NEAR(operators[0].time_us, 20, 1e-6);
+  EXPECT_NEAR(*operators[0].ratio, 2, 1e-6);
+  for (const Total& total : {operators[1], totals_by_layer_pattern(analysis)[1]}) {
+    EXPECT_NEAR(total.time_us, 10, 1e-6);
+    EXPECT_NEAR(*total.share_percent, 10, 1e-6);
+    EXPECT_NEAR(*total.ratio, 2, 1e-6);
+  }
+}
+
 TEST(Rollups, TheUtilisationIsThatOfTheDataSheetsPeak) {
   const read::Op product = test::gemm_op(1000, 1000, 1000, "f16");
   // 2 GFLOP at 2 TFLOP/s take 1000 us.
