@@ -17,6 +17,14 @@ namespace {
 
 constinit std::atomic<bool> injected{false};
 
+// Such a program must not write files that its caller names. A program may define getauxval: the
+// one behind us is glibc's.
+bool is_set_user_id() noexcept {
+  const auto value_of =
+      reinterpret_cast<decltype(&getauxval)>(sys::glibc_dlsym()(RTLD_NEXT, "getauxval"));
+  return value_of != nullptr && value_of(AT_SECURE) != 0;
+}
+
 // Preloaded libraries stand in the scope of the program itself, a library that libcuda loads does
 // not.
 bool is_preloaded() noexcept {
@@ -40,8 +48,7 @@ bool came_by_injection() noexcept {
 // Returns 1, as tools do.
 int InitializeInjection() {
   using namespace inline_prof;
-  // A set-user-id program must not write files that its caller names.
-  if (getauxval(AT_SECURE) != 0) return 1;
+  if (entry::is_set_user_id()) return 1;
   if (entry::is_preloaded()) return 1;  // the wrappers see everything
   entry::injected.store(true, std::memory_order_relaxed);
   hook::start_once();
