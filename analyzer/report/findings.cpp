@@ -21,6 +21,7 @@ constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
 constexpr double kMuchIdlePercent = 5.0;
 constexpr double kLeastConfidence = 0.5;           // of iterations that were found
 constexpr std::string_view kNoIteration = "none";  // as the source of iterations
+constexpr double kWideInterval = 1.1;              // of an iteration's time, upper by lower end
 constexpr std::size_t kMostOfAName = 40;           // of a layer and its kernel, in a sentence
 
 std::string name_of(const join::MergedRow& row) {
@@ -104,8 +105,13 @@ std::string describe_whole(const join::Analysis& analysis) {
   if (has_source(analysis, "the whole trace"))
     words = "The trace has no steps, and is taken as one iteration of";
   if (has_source(analysis, kNoIteration)) words = "The whole run takes";
-  return fmt::format("{} {:.3f} ms{}. {}.", words, *analysis.iteration.us * 1e-3,
-                     describe_rates(analysis), fmt::join(parts, ", "));
+  const auto& interval = analysis.iteration.ci95_us;
+  const bool is_wide = interval && interval->upper > kWideInterval * interval->lower;
+  return fmt::format(
+      "{} {:.3f} ms{}{}. {}.", words, *analysis.iteration.us * 1e-3,
+      is_wide ? fmt::format(" ({:.3f} to {:.3f})", interval->lower * 1e-3, interval->upper * 1e-3)
+              : "",
+      describe_rates(analysis), fmt::join(parts, ", "));
 }
 
 std::string with_capital(std::string text) {
@@ -371,6 +377,9 @@ std::string doubts_of(const join::Analysis& analysis) {
         "programs with --torch, or set INLINE_PROF_ITERATION. ";
   if (warning_of(analysis, "doubtful: the files") != nullptr)
     doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";
+  if (warning_of(analysis, join::kDoubtfulShares) != nullptr)
+    doubts +=
+        "DOUBTFUL: the events take more than an iteration, so shares and idle time are rough. ";
   if (const std::string* missing = warning_of(analysis, join::kMissingRanks))
     doubts += with_capital(*missing) + ". ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)

@@ -129,11 +129,13 @@ DividedIteration divide_iteration(const std::vector<Run>& runs, const std::vecto
     const double factor = sum_us > iteration_us ? iteration_us / sum_us : 1.0;
     // Medians of different iterations: a sum of them may come out a little above the median of
     // sums.
-    if (sum_us > 1.001 * iteration_us) {
+    constexpr double a_little = 1.001, too_much = 1.05;
+    if (sum_us > a_little * iteration_us) {
       divided.warnings.push_back(fmt::format(
-          "device {} of {}: the events take {:.3f} ms, more than the iteration's {:.3f} ms; their "
-          "shares are scaled down to 100 %",
-          device.second, run.profile.file, sum_us * 1e-3, iteration_us * 1e-3));
+          "{}device {} of {}: the events take {:.3f} ms, more than the iteration's {:.3f} ms; "
+          "their shares are scaled down to 100 %",
+          sum_us > too_much * iteration_us ? kDoubtfulShares : "", device.second, run.profile.file,
+          sum_us * 1e-3, iteration_us * 1e-3));
     }
     scale_down(shares, factor);
     shares.idle = std::max(0.0, iteration_us - shares.predicted - shares.measured - shares.seen);

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::join {
@@ -33,6 +34,9 @@ struct DividedIteration {
   std::vector<double> credited_percent;  // of the iteration, by row
   std::vector<std::string> warnings;
 };
+
+// The beginning of the warning that events take much more than the iteration.
+inline constexpr std::string_view kDoubtfulShares = "doubtful: the shares of ";
 
 // Divides every device's iteration up (docs/reading_a_report.md):
 //

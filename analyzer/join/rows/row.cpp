@@ -154,7 +154,7 @@ std::set<std::string> kernels_of(const read::Profile& profile) {
   std::set<std::string> kernels;
   if (!profile.profiler.event_list_hash.empty()) return kernels;
   for (const read::Event& event : profile.events)
-    kernels.insert(event.kernel_name);
+    kernels.insert(event.layer + ' ' + event.kernel_name);
   return kernels;
 }
 

@@ -238,7 +238,7 @@ void find_nesting(std::vector<Row>& rows);
 // The communicators of the sends and receives, as far as the file says them.
 [[nodiscard]] std::set<std::string> exchanges_of(const read::Profile& profile);
 
-// The names of the kernels of a file that has no hash of its event list; else nothing.
+// The kernels, each with its layer, of a file that has no hash of its event list; else nothing.
 [[nodiscard]] std::set<std::string> kernels_of(const read::Profile& profile);
 
 // Returns "Block_*/Linear_*" for "Block_12/Linear_36" and "blocks.*.attn" for "blocks.3.attn":

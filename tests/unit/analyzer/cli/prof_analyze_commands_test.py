@@ -208,11 +208,19 @@ class Summary(InAFolder):
         self.assertIn("next measure longer: 2 of 2 layers cannot be decided: run 22 steps with --repeat 6",
                       " ".join(compared.split()))
         self.assertTrue(compared.startswith("what        Before: NOT COMPLETE: for intervals run 22 steps. After: NOT"))
-        # Of several files those are named.
+        # One of several files is named, and two programs with the same kernels are no run.
         whole = self.write("whole.json", profile(100, rank=0, world_size=4))
         part = self.write("part.json", profile(100, rank=1, world_size=4, complete=False))
         self.assertIn("what NOT COMPLETE (%s). No file of rank 2 to 3: 2 of 4 ranks are missing. An" % part,
                       self.summary(whole, part)[0])
+        other = profile(100)
+        for one in other["events"]:
+            one["layer_name"] = "encoder." + one["layer_name"]
+        self.assertIn("what DOUBTFUL: these files may be of several runs",
+                      self.summary(self.write("a.json", profile(100)), self.write("b.json", other))[0])
+        self.assertIn("what DOUBTFUL: the events take more than an iteration, so shares and idle time are rough. An "
+                      "iteration takes 1.000 ms (0.800 to 2.000).",
+                      self.summary(self.write("long.json", profile(1200, iter_time_ms=[0.8, 2.0] * 3 + [1.0])))[0])
 
     def test_a_file_that_is_missing_is_no_part_of_a_run(self):
         file = self.write("run.json", profile(100))
