@@ -33,11 +33,29 @@ bool is_changed(const ComparedTime& time) {
   return time.change != Change::kSame && time.change != Change::kAmbiguous;
 }
 
+bool is_in_both(const ComparedTime& time) {
+  return time.change != Change::kAdded && time.change != Change::kRemoved;
+}
+
+// Returns "20.70"; "-" where the run does not have it.
+std::string time_cell(const ComparedTime& time, const join::Estimate& estimate) {
+  return is_in_both(time) || estimate.value > 0 ? fmt::format("{:.2f}", estimate.value) : "-";
+}
+
 std::string times_words(const ComparedTime& time) {
+  if (!is_in_both(time)) {
+    const double us = std::max(time.before_us.value, time.after_us.value);
+    return us >= 1e3 ? fmt::format("{:.3f} ms", us * 1e-3) : fmt::format("{:.1f} us", us);
+  }
   const bool is_long = std::max(time.before_us.value, time.after_us.value) >= 1e3;
   return is_long ? fmt::format("{:.3f} -> {:.3f} ms", time.before_us.value * 1e-3,
                                time.after_us.value * 1e-3)
                  : fmt::format("{:.1f} -> {:.1f} us", time.before_us.value, time.after_us.value);
+}
+
+// All kernels of a layer that only one run has are new, or gone.
+std::string_view changed_kernels(const ComparedTime& time) {
+  return time.kernels_changed && is_in_both(time) ? "; kernels changed" : "";
 }
 
 std::string interval_words(const ComparedTime& time) {
@@ -78,8 +96,7 @@ std::string describe_causes(const std::vector<const ComparedTime*>& parts, doubl
     if (causes.size() == kMostCauses) break;
     if (!is_changed(*time)) continue;
     causes.push_back(fmt::format("{} {}, {}{}", name_of(*time), times_words(*time),
-                                 change_words(*time, margin),
-                                 time->kernels_changed ? "; kernels changed" : ""));
+                                 change_words(*time, margin), changed_kernels(*time)));
   }
   if (causes.empty()) {
     std::string text = "no layer changed by more than the margin for certain";
@@ -97,22 +114,34 @@ std::string describe_next(const Comparison& comparison,
       std::ranges::find(comparison.differences, false, &join::Difference::is_allowed);
   if (obstacle != comparison.differences.end() && obstacle->what != "sizes")
     return fmt::format("--despite {} judges all the same", obstacle->what);
-  std::string next;
-  const auto slower =
-      std::ranges::find(parts, Change::kSlower, [](const auto* time) { return time->change; });
-  if (slower != parts.end())
-    next = fmt::format("look at {} first, {}", name_of(**slower),
-                       change_words(**slower, comparison.margin));
-  if (obstacle != comparison.differences.end())
-    next += fmt::format("{}--despite sizes judges all the same", next.empty() ? "" : "; ");
-  const auto undecided = std::ranges::count_if(parts, [](const ComparedTime* time) {
-    return time->change == Change::kAmbiguous && time->sizes.empty();
+  std::vector<std::string> steps;
+  // A new layer may be the whole change.
+  const bool is_slower = comparison.iteration && comparison.iteration->change == Change::kSlower;
+  const auto first = std::ranges::find_if(parts, [&](const ComparedTime* time) {
+    return time->change == Change::kSlower || (is_slower && time->change == Change::kAdded);
   });
-  if (undecided == 0) return next;
-  const std::string steps =
-      comparison.missing ? ": " + steps_for_intervals(*comparison.missing) : "";
-  return fmt::format("{}measure longer: {} of {} layers cannot be decided{}",
-                     next.empty() ? "" : next + "; ", undecided, parts.size(), steps);
+  if (first != parts.end())
+    steps.push_back(fmt::format("look at {} first, {}", name_of(**first),
+                                change_words(**first, comparison.margin)));
+  if (obstacle != comparison.differences.end())
+    steps.emplace_back("--despite sizes judges all the same");
+  std::vector<const ComparedTime*> undecided;
+  std::size_t undecided_layers = 0;
+  std::size_t layers = 0;
+  for (const ComparedTime* time : parts) {
+    layers += time->layers;
+    if (time->change != Change::kAmbiguous || !time->sizes.empty() ||
+        time->share_percent.value_or(100.0) < comparison.min_share_percent)
+      continue;
+    undecided.push_back(time);
+    undecided_layers += time->layers;
+  }
+  if (!undecided.empty() && first == parts.end())
+    steps.push_back(
+        fmt::format("measure longer: {} of {} layers cannot be decided, first {}{}",
+                    undecided_layers, layers, name_of(*undecided.front()),
+                    comparison.missing ? ": " + steps_for_intervals(*comparison.missing) : ""));
+  return fmt::format("{}", fmt::join(steps, "; "));
 }
 
 std::vector<HeadLine> head_lines_of(const Comparison& comparison) {
@@ -228,9 +257,9 @@ class Table {
                                  mood_of(time.change), options_.colour);
     if (comma != std::string::npos) add_note(marked, words.substr(comma + 2));
     if (!time.reason.empty()) add_note(marked, time.reason);
-    if (time.kernels_changed) add_note(marked, "kernels changed");
-    out_ += fmt::format(" {:>11.2f} {:>11.2f} {:>16}  {}\n", time.before_us.value,
-                        time.after_us.value, interval_words(time), marked);
+    if (!changed_kernels(time).empty()) add_note(marked, "kernels changed");
+    out_ += fmt::format(" {:>11} {:>11} {:>16}  {}\n", time_cell(time, time.before_us),
+                        time_cell(time, time.after_us), interval_words(time), marked);
   }
 
   void add_note(std::string& text, const std::string& note) {
@@ -254,8 +283,7 @@ class Table {
 std::string full_words(const ComparedTime& time, double margin) {
   std::string words = fmt::format("{} {}", sign_of(time.change), change_words(time, margin));
   if (!time.reason.empty()) words += ": " + time.reason;
-  if (time.kernels_changed) words += "; kernels changed";
-  return words;
+  return words.append(changed_kernels(time));
 }
 
 // Replaces what ends a cell of Markdown, or begins a mark of HTML.
@@ -286,9 +314,8 @@ constexpr std::array<std::string_view, 5> kHeadings{"", "before us", "after us",
                                                     "change"};
 
 std::array<std::string, 5> cells_of(const ComparedTime& time, double margin) {
-  return {escaped(name_of(time)), fmt::format("{:.2f}", time.before_us.value),
-          fmt::format("{:.2f}", time.after_us.value), interval_words(time),
-          escaped(full_words(time, margin))};
+  return {escaped(name_of(time)), time_cell(time, time.before_us), time_cell(time, time.after_us),
+          interval_words(time), escaped(full_words(time, margin))};
 }
 
 constexpr std::string_view kPageStart =

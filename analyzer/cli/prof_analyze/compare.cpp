@@ -56,11 +56,12 @@ std::string text_of(const join::Comparison& comparison, const CompareOptions& op
 }
 
 // Judges the iteration and the layers that are large enough to matter.
-int gate_status(const join::Comparison& comparison, double min_share_percent) {
+int gate_status(const join::Comparison& comparison) {
   std::vector<const join::ComparedTime*> gated;
   if (comparison.iteration) gated.push_back(&*comparison.iteration);
   for (const join::ComparedTime& layer : comparison.layers) {
-    if (layer.share_percent.value_or(100.0) >= min_share_percent) gated.push_back(&layer);
+    if (layer.share_percent.value_or(100.0) >= comparison.min_share_percent)
+      gated.push_back(&layer);
   }
   std::size_t slower = 0;
   std::size_t ambiguous = 0;
@@ -99,6 +100,7 @@ int run_compare(const CompareOptions& options) {
   const AnalysisResult after = analyse({options.after}, same_phase);
   join::CompareOptions compare_options;
   compare_options.margin = options.fail_on_percent.value_or(options.margin_percent) / 100.0;
+  compare_options.min_share_percent = options.min_share_percent;
   compare_options.despite = options.despite;
   join::Comparison comparison;
   try {
@@ -109,7 +111,7 @@ int run_compare(const CompareOptions& options) {
   }
   set_doubts(comparison, before.analysis, after.analysis);
   write_result(options.output, text_of(comparison, options), options.force);
-  return options.fail_on_percent ? gate_status(comparison, options.min_share_percent) : 0;
+  return options.fail_on_percent ? gate_status(comparison) : 0;
 }
 
 }  // namespace

@@ -408,6 +408,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   }
   Comparison result;
   result.margin = options.margin;
+  result.min_share_percent = options.min_share_percent;
   result.same_ratios = {1.0 / (1.0 + options.margin), 1.0 + options.margin};
   result.phase_before = phase_of(before);
   result.phase_after = phase_of(after);
@@ -461,7 +462,7 @@ std::string change_words(const ComparedTime& time, double margin) {
     case Change::kSame:
       if (!time.ratio_ci95 || (time.ratio_ci95->lower <= 1.0 && time.ratio_ci95->upper >= 1.0))
         return "same";
-      return fmt::format("{}, within your margin of {:g} %", percent_words(*time.ratio),
+      return fmt::format("{}, within the margin of {:g} %", percent_words(*time.ratio),
                          100.0 * margin);
     case Change::kFaster:
     case Change::kSlower:

@@ -47,12 +47,14 @@ struct Difference {
 };
 
 struct CompareOptions {
+  double min_share_percent = 1.0;    // of the iteration; smaller layers do not count
   double margin = 0.05;              // ratios from 1 / (1 + margin) to 1 + margin are the same
   std::vector<std::string> despite;  // differences that the user knows of: Difference::what
 };
 
 struct Comparison {
   double margin = 0.0;
+  double min_share_percent = 0.0;
   bool is_simulated = false;  // one of the runs was
   std::string doubts;         // what makes the two doubtful, as a report says it in front
   Interval same_ratios;       // that lie within it
@@ -83,7 +85,7 @@ struct Comparison {
 [[nodiscard]] Comparison compare_runs(const Analysis& before, const Analysis& after,
                                       const CompareOptions& options);
 
-// Returns "33.6 % slower", "3.8 times as long", "2.6 % faster, within your margin of 5 %", "same".
+// Returns "33.6 % slower", "3.8 times as long", "2.6 % faster, within the margin of 5 %", "same".
 [[nodiscard]] std::string change_words(const ComparedTime& time, double margin);
 
 // Returns what differs between the machines, drivers and libraries of two runs.  A fact that one of

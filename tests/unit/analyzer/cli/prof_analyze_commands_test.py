@@ -205,7 +205,7 @@ class Summary(InAFolder):
         self.assertTrue(run("check", file, "--gate", "iteration_ms<1").stdout.startswith("NOT COMPLETE: for intervals"))
         document["profiler"]["repeat"] = 2
         compared = run("compare", file, self.write("two_each.json", document)).stdout
-        self.assertIn("next measure longer: 2 of 2 layers cannot be decided: run 22 steps with --repeat 6",
+        self.assertIn("next measure longer: 2 of 2 layers cannot be decided, first fc1: run 22 steps with --repeat 6",
                       " ".join(compared.split()))
         self.assertTrue(compared.startswith("what        Before: NOT COMPLETE: for intervals run 22 steps. After: NOT"))
         # One of several files is named, and two programs with the same kernels are no run.
@@ -317,6 +317,19 @@ class Compare(InAFolder):
         # fc1 has a tenth of the iteration.
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", 5, "--min-share",
                              50).returncode, 0)
+
+    def test_next_names_the_new_layer_and_asks_nothing_of_small_ones(self):
+        less = profile(100)
+        new = less["events"].pop()
+        less["iter_time_ms"] = [0.9 * ms for ms in less["iter_time_ms"]]
+        more = profile(100)
+        for document in (less, more):  # 0.5 % of the iteration, too few samples
+            document["events"].append(dict(new, layer_name="loss", measured_times_ms=[0.005], start_index=4, end_index=5))
+        text = run("compare", self.write("less.json", less), self.write("more.json", more)).stdout
+        self.assertIn("why         fc2 50.", text)
+        self.assertIn(" us, new\nnext        look at fc2 first, new\n", text)
+        self.assertRegex(text, r"fc2\n? +- +5\d.\d+ +-  \+ new\n")
+        self.assertNotIn("\nnext", run("compare", self.path / "more.json", self.path / "more.json").stdout)
 
     def test_json_follows_its_schema(self):
         schema = json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text())

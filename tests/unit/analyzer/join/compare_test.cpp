@@ -219,7 +219,7 @@ TEST(Compare, SaysHowMuchIsWithinTheMargin) {
   const Comparison result = compare_runs(run_of(100, 50, 0.001), run_of(97.4, 50, 0.001), {});
   EXPECT_EQ(layer(result, "fc1").change, Change::kSame);
   EXPECT_EQ(change_words(layer(result, "fc1"), result.margin),
-            "2.6 % faster, within your margin of 5 %");
+            "2.6 % faster, within the margin of 5 %");
   EXPECT_EQ(change_words(layer(result, "fc2"), result.margin), "same");
 }
 
