@@ -313,7 +313,7 @@ class ProfWriter {
     namespace phases = format::phases;
     json_.new_line();
     json_.begin_object();
-    std::int64_t iterations = 0;
+    std::int64_t iterations = -phase.passes_left_out;
     std::vector<std::array<std::int64_t, 2>> stretches;
     for (const auto& [first, last] : phase.stretches) {
       const std::int64_t end = last < first ? run_.last_iteration.load() : last;
@@ -321,7 +321,7 @@ class ProfWriter {
       iterations += std::max<std::int64_t>(end - first + 1, 0);
     }
     write(phases::kStretches, stretches);
-    write(phases::kIterations, iterations);
+    write(phases::kIterations, std::max<std::int64_t>(iterations, 0));
     write(phases::kStartedAfterS, phase.started_after_s);
     write(phases::kIterationSource, phase.source);
     write(phases::kIterationConfidence, phase.confidence);

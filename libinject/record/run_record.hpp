@@ -178,8 +178,9 @@ struct PhaseRecord {
   std::string reason{};              // why the search for it began
   std::int64_t kernel_launches = 0;  // in an iteration
   std::int64_t graph_launches = 0;
-  std::int64_t graph_kernels = 0;  // in these graph launches
-  bool is_measured = false;        // it has a list of events
+  std::int64_t graph_kernels = 0;    // in these graph launches
+  bool is_measured = false;          // it has a list of events
+  std::int64_t passes_left_out = 0;  // of its stretches, which were no iterations
 
   [[nodiscard]] bool has(std::int64_t iteration) const {
     return std::any_of(stretches.begin(), stretches.end(), [&](const Stretch& each) {

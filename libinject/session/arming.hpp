@@ -90,6 +90,10 @@ class Arming {
   [[nodiscard]] bool is_iteration_void() const noexcept {
     return iteration_is_void_.load(std::memory_order_relaxed);
   }
+  // The same, while nothing is armed; the next one is whole until it turns out not to be.
+  [[nodiscard]] bool take_void_iteration() noexcept {
+    return iteration_is_void_.exchange(false, std::memory_order_relaxed);
+  }
   // Something that is armed was launched more or less often than in the warm-up; or not at all.
   [[nodiscard]] bool some_were_not_as_expected() const noexcept;
   [[nodiscard]] bool some_were_not_launched() const noexcept;

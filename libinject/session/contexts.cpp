@@ -105,6 +105,11 @@ void Contexts::record_origins(std::int64_t iteration) {
   }
 }
 
+bool Contexts::leave_out(std::int64_t iteration) {
+  timer::ContextTimer* first = first_timer();
+  return first != nullptr && first->leave_out(iteration);
+}
+
 bool Contexts::poll_all() {
   const timer::ContextTimer* first = first_timer();
   bool all_read = true;

@@ -51,6 +51,8 @@ class Contexts {
   [[nodiscard]] StreamInfo* busiest_stream(const timer::ContextTimer& timer);
   // One origin event on each device's busiest stream.
   void record_origins(std::int64_t iteration);
+  // Leaves out the time of an iteration, before the next origin. False if it would have had none.
+  bool leave_out(std::int64_t iteration);
   // Reads finished samples.  True once all recorded samples have been read.
   bool poll_all();
   // Counts the samples that will not be read any more.

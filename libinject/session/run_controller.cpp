@@ -7,6 +7,7 @@
 #include "sys/log.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace inline_prof::session {
 namespace {
@@ -18,6 +19,9 @@ constexpr int kLongestDraining = 1024;
 // A longer warm-up than usual searches for iterations no further than this: the search examines
 // every launch.
 constexpr std::int64_t kSearchedInWarmup = 256;
+
+// A twentieth of the iterations is worth a warning.
+constexpr std::int64_t kManyLeftOut = 20;
 
 }  // namespace
 
@@ -106,6 +110,7 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   session_.rebinding.lose_silent_streams(iteration);
   session_.rebinding.go_on_searching();
   watching.end_iteration(was_void);
+  if (was_void && session_.contexts.leave_out(iteration - 1)) leave_out_pass();
   // Our own thread reads what is watched.
   if (!is_watched) session_.contexts.poll_all();
   if (session_.phases.has_left(iteration, was_void)) return;
@@ -134,6 +139,14 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   session_.arming.stop_marking();
   session_.arming.disarm();
   session_.enter(RunState::kDraining);
+}
+
+// A batch of an evaluation begins as an iteration does.
+void RunController::leave_out_pass() {
+  if (!session_.source.is_guessed()) return;
+  const auto phase = static_cast<std::size_t>(session_.phases.index());
+  passes_left_out_.resize(std::max(passes_left_out_.size(), phase + 1));
+  ++passes_left_out_[phase];
 }
 
 // The first iterations allocate, choose algorithms and compile: what only they launch is no event.
@@ -169,6 +182,15 @@ void RunController::close_characterisation() {
 void RunController::close_record() {
   close_characterisation();
   const std::lock_guard lock(session_.run.mutex);
+  std::int64_t left_out = 0;
+  for (std::size_t i = 0; i < std::min(passes_left_out_.size(), session_.run.phases.size()); ++i)
+    left_out += session_.run.phases[i].passes_left_out = passes_left_out_[i];
+  if (kManyLeftOut * left_out > session_.iteration()) {
+    session_.run.warnings.push_back(
+        std::to_string(left_out) +
+        " passes that began as an iteration does hold more or less, as batches of an evaluation "
+        "do: their times are left out");
+  }
   if (*sys::off_reason() != '\0') {
     session_.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
   }
@@ -214,7 +236,7 @@ void RunController::start_in_warmup(std::int64_t iteration) {
 }
 
 bool RunController::start_iteration() {
-  const std::int64_t iteration = session_.begin_iteration();
+  std::int64_t iteration = session_.begin_iteration();
   session_.run.last_iteration.store(iteration - 1, std::memory_order_relaxed);
   switch (session_.state()) {
     case RunState::kBeforeIterations:
@@ -224,6 +246,9 @@ bool RunController::start_iteration() {
       session_.without_iterations.leave();
       return false;
     case RunState::kDiscovering:
+      // The warm-up lasts for one more: it must not end in an evaluation.
+      if (session_.arming.take_void_iteration() && session_.source.is_guessed())
+        session_.set_iteration(--iteration);
       start_in_warmup(iteration);
       return false;
     case RunState::kMeasuring:

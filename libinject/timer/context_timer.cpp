@@ -284,10 +284,17 @@ void ContextTimer::record_origin(CUstream stream, std::int64_t iteration) noexce
   // The previous origin here is a whole ring old. Samples that still need it are dropped when read.
   origin.iteration.store(-1, std::memory_order_release);
   if (!succeeded("cuEventRecord", sys::cuda().cuEventRecord(origin.event, stream))) return;
+  origin.is_left_out.store(false, std::memory_order_relaxed);
   origin.iteration.store(iteration, std::memory_order_release);
   std::int64_t none = -1;
   first_unread_origin_.compare_exchange_strong(none, iteration);
   last_origin_.store(iteration, std::memory_order_release);
+}
+
+bool ContextTimer::leave_out(std::int64_t iteration) noexcept {
+  Origin* origin = origin_of(iteration);
+  if (origin != nullptr) origin->is_left_out.store(true, std::memory_order_relaxed);
+  return origin != nullptr;
 }
 
 bool ContextTimer::origins_pending() const noexcept {
@@ -341,6 +348,7 @@ void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept 
     Origin* to = origin_of(at + 1);
     if (from == nullptr || to == nullptr) continue;  // not recorded, or overwritten: a time is lost
     if (!has_finished(to->event)) break;
+    if (from->is_left_out.load(std::memory_order_relaxed)) continue;
     float elapsed_ms = 0;
     if (succeeded("cuEventElapsedTime",
                   sys::cuda().elapsed_ms(&elapsed_ms, from->event, to->event)) &&

@@ -100,6 +100,9 @@ class ContextTimer {
   // ring is full of origins that are still needed.
   void record_origin(CUstream stream, std::int64_t iteration) noexcept;
 
+  // Leaves the iteration's time out: it was no whole one. Returns false if it has no origin.
+  bool leave_out(std::int64_t iteration) noexcept;
+
   [[nodiscard]] bool has_origin(std::int64_t iteration) noexcept {
     return origin_of(iteration) != nullptr;
   }
@@ -132,6 +135,7 @@ class ContextTimer {
   struct Origin {
     CUevent event = nullptr;
     std::atomic<std::int64_t> iteration{-1};  // -1: free
+    std::atomic<bool> is_left_out{false};     // it only ends the iteration before
   };
 
   [[nodiscard]] std::span<Pair> pairs() noexcept { return {pairs_.get(), pair_count_}; }

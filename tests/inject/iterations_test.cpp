@@ -240,6 +240,27 @@ TEST(Iterations, EndWithTheOptimizersStepBehindAnyNumberOfMicroSteps) {
   EXPECT_GT(run.profile["phases"][0]["iterations"], 300);
 }
 
+// Six batches of an evaluation come behind every 25th iteration, in the warm-up, too, and begin as
+// iterations do.
+TEST(Iterations, AreNotTheBatchesOfAnEvaluation) {
+  std::string calls = launches(0, 29) + "s " + again(31, 25);
+  for (int batch = 0; batch < 6; ++batch)
+    calls += launches(0, 9) + "s ";
+  const ProfiledRun run =
+      made_calls(30, calls + again(25 * 31 + 6 * 11, 20), {"INLINE_PROF_REPEAT=4"});
+  const json& phase = run.profile["phases"][0];
+  EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 30) << run.output;
+  auto times_ms = run.profile["iter_time_ms"].get<std::vector<double>>();
+  EXPECT_EQ(phase["kernel_launches"], 30);
+  ASSERT_GT(times_ms.size(), 80U);
+  const auto [least, most] = std::ranges::minmax(times_ms);
+  EXPECT_LT(most, 1.5 * least);
+  const auto passes = phase["stretches"][0][1].get<int>() - phase["iterations"].get<int>();
+  EXPECT_GE(passes, 6);
+  EXPECT_THAT(run.profile["warnings"].dump(),
+              testing::HasSubstr(std::to_string(passes) + " passes that began"));
+}
+
 // Two launches behind every eighth time may be the update that eight micro-steps are for.
 TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
   std::string calls;
