@@ -90,7 +90,7 @@ NotableRows notable_rows(const Analysis& analysis) {
       ++found.judged;
     }
     if (found.unpredicted == nullptr && row->corrected_us &&
-        row->verdict == Verdict::kNoPrediction) {
+        row->verdict == Verdict::kNoPrediction && row->reason != kMachineNotKnown) {
       found.unpredicted = row;
     }
   }

@@ -147,10 +147,13 @@ std::string describe_slow(const join::NotableRows& rows) {
       *largest.predicted_us);
 }
 
-std::string describe_not_slow(const join::NotableRows& rows) {
+std::string describe_not_slow(const join::Analysis& analysis, const join::NotableRows& rows) {
+  const bool has_any = std::ranges::any_of(
+      analysis.rows, [](const join::Row& row) { return row.predicted_ci90_us.has_value(); });
   std::string text =
       rows.judged == 0
-          ? "No row has a prediction with an interval, so none can be called slow."
+          ? fmt::format("No row has a prediction with an interval{}, so none can be called slow.",
+                        has_any && !analysis.machine_reason.empty() ? " on every GPU" : "")
           : fmt::format("None of {} rows with a prediction and its interval is slow.", rows.judged);
   if (rows.upper_bounds > 0) {
     text += fmt::format(
@@ -286,8 +289,13 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
     steps.push_back(fmt::format("{} of {} rows have no sample: {}.", grouped(missing->without),
                                 grouped(missing->events), how));
   }
-  if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
-    steps.emplace_back("Name the GPU with --machine, so that there are predictions.");
+  if (!analysis.machine_reason.empty()) {
+    const auto nameless = std::ranges::find_if(analysis.runs, [](const join::Run& run) {
+      return run.machines.empty() || std::ranges::count(run.machines, "") > 0;
+    });
+    const bool is_one_of_several = !analysis.machine.empty() && nameless != analysis.runs.end();
+    steps.push_back(fmt::format("Name the GPU{} with --machine, so that there are predictions.",
+                                is_one_of_several ? " of " + nameless->profile.file : ""));
   }
   const auto say = [&steps](std::string step) {
     if (!step.empty()) steps.push_back(std::move(step));
@@ -396,7 +404,7 @@ Findings findings(const join::Analysis& analysis) {
                   describe_whole(analysis),
           .why = !causes.empty()      ? describe_causes(causes)
                  : !rows.slow.empty() ? describe_slow(rows)
-                                      : describe_not_slow(rows),
+                                      : describe_not_slow(analysis, rows),
           .next = describe_next(analysis, rows, causes)};
 }
 

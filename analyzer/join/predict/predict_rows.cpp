@@ -88,7 +88,7 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     return;
   }
   if (input.machine == nullptr) {
-    row.reason = "machine not known";
+    row.reason = kMachineNotKnown;
     return;
   }
   const model::Operation operation = operation_of(row, input);

@@ -64,6 +64,9 @@ void to_json(Json& json, const SharedText& text) {
   json = text.str();
 }
 
+// As the reason why a row has no prediction.
+inline constexpr std::string_view kMachineNotKnown = "machine not known";
+
 // Only a prediction with an interval can call a row slow or fast; a bare bound can only say how far
 // away the row is from it.
 enum class Verdict : std::uint8_t {

@@ -259,6 +259,15 @@ class Summary(InAFolder):
             self.assertIn("what        1 row is faster than possible", text)
             self.assertIn("times faster than the arithmetic allows", " ".join(text.split()))
 
+    def test_the_file_whose_gpu_is_not_known_is_named(self):
+        document = json.loads(SMALL.read_text())
+        files = []
+        for rank, name in enumerate(["NVIDIA H200", "no such GPU"]):
+            document.update(rank=rank, world_size=2, devices=[{**document["devices"][0], "name": name}])
+            files.append(self.write(f"rank{rank}.json", document))
+        text = " ".join(run(*files).stdout.split())
+        self.assertIn("next Name the GPU of rank1.json with --machine", text.replace(str(files[1]), "rank1.json"))
+
     def test_torch_without_its_names_says_what_to_do(self):
         document = profile(100)
         for event in document["events"]:
