@@ -173,10 +173,13 @@ Json row_json(const Row& row) {
 }
 
 Json cause_json(const join::Cause& cause) {
-  return {
-      {"name", cause.name},      {"advice", cause.advice},   {"where", or_null(cause.where)},
-      {"rows", cause.rows},      {"time_us", cause.time_us}, {"share_percent", cause.share_percent},
-      {"gain_us", cause.gain_us}};
+  return {{"name", cause.name},
+          {"advice", cause.advice},
+          {"where", or_null(cause.where)},
+          {"rows", cause.rows},
+          {"time_us", cause.time_us},
+          {"share_percent", or_null(cause.share_percent)},
+          {"gain_us", cause.gain_us}};
 }
 
 Json total_json(const join::Total& total) {

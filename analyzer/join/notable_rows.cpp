@@ -16,7 +16,7 @@ double share_of(const MergedRow* row) {
   return row->share_percent.value_or(0.0);
 }
 
-// The largest share first.
+// The largest share first; without shares the longest.
 std::vector<const MergedRow*> innermost_rows(const Analysis& analysis) {
   std::vector<bool> has_children(analysis.merged.size(), false);
   for (const MergedRow& row : analysis.merged) {
@@ -26,7 +26,9 @@ std::vector<const MergedRow*> innermost_rows(const Analysis& analysis) {
   for (std::size_t i = 0; i < has_children.size(); ++i) {
     if (!has_children[i]) rows.push_back(&analysis.merged[i]);
   }
-  std::ranges::stable_sort(rows, std::greater(), share_of);
+  std::ranges::stable_sort(rows, std::greater(), [](const MergedRow* row) {
+    return row->share_percent.value_or(row->in_iteration_us.value_or(0.0));
+  });
   return rows;
 }
 

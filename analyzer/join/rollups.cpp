@@ -193,7 +193,8 @@ class CauseFinder {
     for (Cause& cause : causes) {
       if (!(iteration_us > 0)) break;
       if (cause.rows == 0) cause.share_percent = 100 * cause.time_us / iteration_us;
-      cause.gain_percent = std::min(cause.share_percent, 100 * cause.gain_us / iteration_us);
+      cause.gain_percent =
+          std::min(cause.share_percent.value_or(0.0), 100 * cause.gain_us / iteration_us);
     }
     const double least_us = kLeastCausePercent * 0.01 * iteration_us;
     std::erase_if(causes, [&](const Cause& cause) { return !(cause.gain_us >= least_us); });
@@ -228,7 +229,8 @@ class CauseFinder {
   void add_time(Cause& cause, const MergedRow& row) const {
     ++cause.rows;
     cause.time_us += times_of(analysis_, row).time_us;
-    cause.share_percent += row.share_percent.value_or(0.0);
+    if (row.share_percent)
+      cause.share_percent = cause.share_percent.value_or(0.0) + *row.share_percent;
   }
 
   void add_gain(const Key& key, const MergedRow& row, double gain_us) {

@@ -41,9 +41,9 @@ struct Cause {
   std::optional<std::size_t> row{};  // that part: index into merged
   std::size_t rows = 0;              // kernels; 0: idle time
   double time_us = 0.0;
-  double share_percent = 0.0;  // of the iteration; what overlaps other rows counts once
-  double gain_us = 0.0;        // at most
-  double gain_percent = 0.0;
+  std::optional<double> share_percent{};  // of the iteration; what overlaps counts once
+  double gain_us = 0.0;                   // at most
+  std::optional<double> gain_percent{};
 };
 
 // Returns those that may save a per cent of the iteration, the largest gain first.  A row belongs

@@ -129,7 +129,8 @@ std::string describe_causes(const std::vector<join::Cause>& causes) {
     const std::string kernels =
         cause.rows == 0 ? ""
                         : fmt::format(" ({} kernel{})", cause.rows, cause.rows == 1 ? "" : "s");
-    words.push_back(fmt::format("{} {:.1f} %{}", cause.name, cause.share_percent, kernels));
+    words.push_back(fmt::format("{} {}{}", cause.name,
+                                part_of_step(cause.share_percent, " %", cause.time_us), kernels));
   }
   return with_capital(fmt::format("{} of the step.", fmt::join(words, ", ")));
 }
@@ -141,10 +142,11 @@ std::string count_of_rows(std::size_t count) {
 std::string describe_slow(const join::NotableRows& rows) {
   const join::MergedRow& largest = *rows.slow.front();
   return fmt::format(
-      "{} longer than predicted, {:.1f} % of the iteration together. The largest is {}: {:.1f} us "
-      "where {:.1f} us were predicted.",
-      count_of_rows(rows.slow.size()), rows.slow_percent, name_of(largest), *largest.corrected_us,
-      *largest.predicted_us);
+      "{} longer than predicted{}. The largest is {}: {:.1f} us where {:.1f} us were predicted.",
+      count_of_rows(rows.slow.size()),
+      largest.share_percent ? fmt::format(", {:.1f} % of the iteration together", rows.slow_percent)
+                            : "",
+      name_of(largest), *largest.corrected_us, *largest.predicted_us);
 }
 
 std::string describe_not_slow(const join::Analysis& analysis, const join::NotableRows& rows) {
@@ -252,8 +254,8 @@ bool is_torch_without_names(const join::Analysis& analysis) {
 std::string describe_remedy(const std::vector<join::Cause>& causes) {
   for (const join::Cause& cause : causes) {
     if (cause.rows == 0) continue;
-    return fmt::format("{}, up to {:.1f} % of the step: {}, first in {}.", with_capital(cause.name),
-                       cause.gain_percent, cause.advice,
+    return fmt::format("{}, up to {} of the step: {}, first in {}.", with_capital(cause.name),
+                       part_of_step(cause.gain_percent, " %", cause.gain_us), cause.advice,
                        shortened(readable_name(cause.where), kMostOfAName));
   }
   return {};
@@ -352,20 +354,23 @@ Findings describe_nothing(const join::Analysis& analysis) {
     return warning.find("ended in the warm-up") != std::string::npos;
   });
   return {.what = std::string(simulated_words(analysis)) + doubts_of(analysis) +
-                  "Nothing was measured.",
+                  (analysis.rows.empty() ? printable(profile.file) + " has no events."
+                                         : "Nothing was measured."),
           .why = profile.warnings.empty() ? "No event has a sample."
                                           : with_capital(printable(profile.warnings.front())) + ".",
           .next = ended_early
                       ? fmt::format("Run more iterations: the first {} are the warm-up, and each "
                                     "later one measures an event.",
                                     profile.profiler.warmup_iterations.value_or(0))
+                  : analysis.rows.empty()
+                      ? "Run a program that uses the GPU, for more iterations than the warm-up."
                       : "Name events that the program has: prof-schedule --from FILE --list."};
 }
 
 }  // namespace
 
 bool is_nothing_measured(const join::Analysis& analysis) {
-  return !analysis.runs.empty() && !analysis.rows.empty() &&
+  return !analysis.runs.empty() && !(analysis.rows.empty() && analysis.shares_percent) &&
          std::ranges::all_of(analysis.rows, [](const join::Row& row) { return row.samples == 0; });
 }
 

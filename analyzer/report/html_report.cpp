@@ -225,9 +225,10 @@ Json machine_json(const read::Machine& machine) {
 Json causes_json(const std::vector<join::Cause>& causes) {
   Json json = Json::array();
   for (const join::Cause& cause : causes) {
-    json.push_back(Json::array(
-        {cause.name, number(cause.gain_us), cause.gain_percent, cause.share_percent, cause.rows,
-         cause.advice, readable_name(cause.where), cause.row ? Json(*cause.row) : Json()}));
+    json.push_back(
+        Json::array({cause.name, number(cause.gain_us), number(cause.gain_percent),
+                     number(cause.share_percent), cause.rows, cause.advice,
+                     readable_name(cause.where), cause.row ? Json(*cause.row) : Json()}));
   }
   return json;
 }

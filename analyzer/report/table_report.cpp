@@ -198,11 +198,14 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
   out += "\ncould be saved at most\n";
   for (std::size_t i = 0; i < std::min(kMostCauses, causes.size()); ++i) {
     const join::Cause& cause = causes[i];
-    const std::string kernels = cause.rows == 0
-                                    ? ""
-                                    : fmt::format(": {} kernel{}, {:.1f}% of the step", cause.rows,
-                                                  cause.rows == 1 ? "" : "s", cause.share_percent);
-    out += fmt::format("{:>6.1f}% {:>10.2f} us  {}\n", cause.gain_percent, cause.gain_us,
+    const std::string kernels =
+        cause.rows == 0
+            ? ""
+            : fmt::format(": {} kernel{}, {} of the step", cause.rows, cause.rows == 1 ? "" : "s",
+                          part_of_step(cause.share_percent, "%", cause.time_us));
+    const std::string percent =
+        cause.gain_percent ? fmt::format("{:.1f}%", *cause.gain_percent) : "-";
+    out += fmt::format("{:>7} {:>10.2f} us  {}\n", percent, cause.gain_us,
                        shortened(cause.name, width - 22 - kernels.size()) + kernels);
     std::string advice = cause.advice;
     if (!cause.where.empty())

@@ -88,6 +88,11 @@ std::string readable_event(std::string_view event, std::string_view source) {
   return own.empty() ? name : fmt::format("{} {}", source, own);
 }
 
+std::string part_of_step(const std::optional<double>& percent, std::string_view sign,
+                         double time_us) {
+  return percent ? fmt::format("{:.1f}{}", *percent, sign) : fmt::format("{:.1f} us", time_us);
+}
+
 std::string grouped(std::int64_t number) {
   std::string text = fmt::format("{}", number);
   constexpr std::ptrdiff_t digits_of_a_group = 3;

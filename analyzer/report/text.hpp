@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
 // vectorized_elementwise_kernel", without the namespaces and template arguments that would fill the
 // line.
 [[nodiscard]] std::string readable_event(std::string_view event, std::string_view source);
+
+// Returns "9.1 %", with `sign` for " %", or "90.2 us" of an iteration of unknown time.
+[[nodiscard]] std::string part_of_step(const std::optional<double>& percent, std::string_view sign,
+                                       double time_us);
 
 // Returns "1,789".
 [[nodiscard]] std::string grouped(std::int64_t number);

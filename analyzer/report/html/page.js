@@ -179,8 +179,9 @@ function showCauses(layers) {
     for (const link of document.querySelectorAll('.verdict a[href="#causes"]')) link.href = '#totals';
   }
   for (const [name, gain, gainPercent, share, rows, advice, where, row] of data.causes) {
-    const item = element('li', {}, element('b', {}, name), ': ' + gainPercent.toFixed(1) + ' %, ' + microseconds(gain) + ' us' +
-        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel that takes ' : ' kernels that take ') + share.toFixed(1) + ' %' : '') + '; ' + advice + ' ');
+    const item = element('li', {}, element('b', {}, name), ': ' + (gainPercent === null ? '' : gainPercent.toFixed(1) + ' %, ') + microseconds(gain) + ' us' +
+        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel' : ' kernels') +
+            (share === null ? '' : (rows === 1 ? ' that takes ' : ' that take ') + share.toFixed(1) + ' %') : '') + '; ' + advice + ' ');
     item.append(row === null ? where : button(where, () => layers.choose(row)));
     byId('cause-list').append(item);
   }

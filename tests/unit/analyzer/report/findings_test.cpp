@@ -54,6 +54,18 @@ TEST(Findings, SlowRowsComeFirst) {
             "test.");
 }
 
+TEST(Findings, TimesStandForSharesOfAnIterationThatIsNotKnown) {
+  read::Profile profile = profile_of(
+      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
+      50);
+  profile.iter_time_ms.clear();
+  const join::Analysis analysis = joined(profile);
+  const Findings found = findings(analysis);
+  EXPECT_EQ(found.why, "Far above the bound 40.0 us (1 kernel) of the step.");
+  EXPECT_THAT(found.next, HasSubstr("up to 30.0 us of the step"));
+  EXPECT_FALSE(join::find_causes(analysis).front().share_percent);
+}
+
 TEST(Findings, AskForWhatIsMissing) {
   const Findings found = findings(
       joined(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
@@ -64,7 +76,7 @@ TEST(Findings, AskForWhatIsMissing) {
 }
 
 TEST(Findings, SayWhyNothingIsKnown) {
-  EXPECT_THAT(findings(joined(profile_of({}, 100))).what, HasSubstr("not known: no events"));
+  EXPECT_THAT(findings(joined(profile_of({}, 100))).what, HasSubstr("p.json has no events."));
 }
 
 TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
