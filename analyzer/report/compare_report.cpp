@@ -23,7 +23,8 @@ constexpr std::size_t kMostCauses = 3;
 
 std::string name_of(const ComparedTime& time) {
   std::string name = time.layer;
-  if (!time.event.empty()) name += (name.empty() ? "" : " ") + readable_name(time.event);
+  if (!time.event.empty())
+    name += (name.empty() ? "" : " ") + readable_event(time.event, time.source);
   if (time.occurrence > 0) name += fmt::format(" #{}", time.occurrence);
   if (time.layers > 1) name += fmt::format(" ({} layers)", time.layers);
   return name.empty() ? "(no layer)" : printable(name);

@@ -323,6 +323,7 @@ class Comparer {
     ComparedTime time;
     time.layer = layer;
     time.event = key.first;
+    time.source = before != nullptr ? before->source : after->source;
     time.occurrence = static_cast<std::int64_t>(key.second);
     time.before_us = time_before.value_or(Estimate());
     time.after_us = time_after.value_or(Estimate());

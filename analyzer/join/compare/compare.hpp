@@ -27,6 +27,7 @@ struct ComparedTime {
   std::string layer;  // of several layers their pattern, "blocks.*.attn"
   std::size_t layers = 1;
   std::string event;                    // empty: the layer as a whole
+  std::string source;                   // of the event, as MergedRow::source
   std::int64_t occurrence = 0;          // how often the event came before in this layer
   std::optional<double> share_percent;  // of the first run's iteration
   Estimate before_us;                   // 0 where the run does not have it
