@@ -126,8 +126,9 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
              });
   }
   add_list(out, "slow devices: median over their events, beside that of all devices",
-           "no device is slower than the others as a whole", comparison.slow_devices, options.top,
-           [&](const join::Straggler& slow) {
+           comparison.devices < 3 ? "fewer than three devices: which is slow cannot be told"
+                                  : "no device is slower than the others as a whole",
+           comparison.slow_devices, options.top, [&](const join::Straggler& slow) {
              std::string line = fmt::format("  {}: {:.3f} times",
                                             fitting(device_name(slow.device), 18), slow.ratio);
              if (slow.of_predicted)
@@ -136,8 +137,10 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
              return line;
            });
   add_list(out, "stragglers: events that one device needs longer for than the others",
-           "no device needs longer for an event than the others", comparison.stragglers,
-           options.top, [&](const join::Straggler& slow) {
+           comparison.devices < 3
+               ? "fewer than three devices: which of their events are slow cannot be told"
+               : "no device needs longer for an event than the others",
+           comparison.stragglers, options.top, [&](const join::Straggler& slow) {
              const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
                                                    slow.time_us, slow.median_us, slow.ratio);
              return fmt::format("  {}\n    {}: {}",
