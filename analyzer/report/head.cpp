@@ -84,6 +84,13 @@ std::string describe_iteration(const join::Analysis& analysis) {
                         analysis.iteration.ci95_us->upper * 1e-3);
   }
   text += fmt::format(", median of {}", analysis.iterations);
+  if (analysis.runs.size() > 1) {
+    const auto [fastest, slowest] = std::ranges::minmax_element(
+        analysis.runs, {}, [](const join::Run& run) { return run.iteration.us.value_or(0.0); });
+    text += fmt::format("; of the files {:.3f} to {:.3f} ms",
+                        fastest->iteration.us.value_or(0.0) * 1e-3,
+                        slowest->iteration.us.value_or(0.0) * 1e-3);
+  }
   if (!sources.empty()) text += fmt::format("; found by {}", fmt::join(sources, ", "));
   return text;
 }
@@ -279,10 +286,14 @@ std::string describe_predicted_path(const join::Analysis& analysis) {
                       *analysis.longest_path_us * 1e-3);
   // Medians of different iterations, and times that are taken for rows without a sample.
   constexpr double noticeable = 1.005;
-  if (analysis.iteration.us && *analysis.longest_path_us > noticeable * *analysis.iteration.us) {
+  // The path is that of one rank, maybe the slowest.
+  double longest_us = 0.0;
+  for (const join::Run& run : analysis.runs)
+    longest_us = std::max(longest_us, run.iteration.us.value_or(0.0));
+  if (longest_us > 0 && *analysis.longest_path_us > noticeable * longest_us) {
     text += fmt::format(
         ", where an iteration takes {:.3f} ms: the path adds medians of different iterations{}",
-        *analysis.iteration.us * 1e-3,
+        longest_us * 1e-3,
         analysis.unmeasured_events > 0
             ? fmt::format(", and estimates of {} rows without a sample", analysis.unmeasured_events)
             : "");

@@ -142,6 +142,11 @@ class Phases(InAFolder):
         report = run(self.path, "--verbose", "--width", 200).stdout
         self.assertIn("net  gemm", report)
         self.assertNotIn("forward", report)
+        self.assertIn("; of the files 1.000 to 2.000 ms", report)
+        (self.path / "r3.prof.json").unlink()
+        self.assertNotIn("fewer than three devices", run("ranks", self.path).stdout)
+        (self.path / "r1.prof.json").unlink()
+        self.assertIn("fewer than three devices: which is slow cannot be told", run("ranks", self.path).stdout)
 
     def test_traces_name_the_phase(self):
         file = self.write("p.json", phased(host_name="n1"))
@@ -339,6 +344,12 @@ class Compare(InAFolder):
         self.assertIn(" us, new\nnext        look at fc2 first, new\n", text)
         self.assertRegex(text, r"fc2\n? +- +5\d.\d+ +-  \+ new\n")
         self.assertNotIn("\nnext", run("compare", self.path / "more.json", self.path / "more.json").stdout)
+
+    def test_kernels_are_named_as_in_the_report(self):
+        document = profile(100)
+        document["events"][1].update(event_name="void ns::relu_kernel<4>(float*)", op={"kind": "operator", "source": "aten::relu"})
+        file = self.write("torch.json", document)
+        self.assertIn("fc2 aten::relu relu_kernel\n", run("compare", file, file).stdout)
 
     def test_json_follows_its_schema(self):
         schema = json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text())
