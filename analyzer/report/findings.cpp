@@ -22,7 +22,6 @@ constexpr double kMuchIdlePercent = 5.0;
 constexpr double kLeastConfidence = 0.5;           // of iterations that were found
 constexpr std::string_view kNoIteration = "none";  // as the source of iterations
 constexpr double kWideInterval = 1.1;              // of an iteration's time, upper by lower end
-constexpr std::size_t kMostOfAName = 40;           // of a layer and its kernel, in a sentence
 
 std::string name_of(const join::MergedRow& row) {
   const std::string event = readable_event(row.event, row.source);
@@ -254,7 +253,7 @@ bool is_torch_without_names(const join::Analysis& analysis) {
 std::string describe_remedy(const std::vector<join::Cause>& causes) {
   for (const join::Cause& cause : causes) {
     if (cause.rows == 0) continue;
-    return fmt::format("{}, up to {} of the step: {}, first in {}.", with_capital(cause.name),
+    return fmt::format("{}, up to {} of the step: {}; first in {}.", with_capital(cause.name),
                        part_of_step(cause.gain_percent, " %", cause.gain_us), cause.advice,
                        shortened(readable_name(cause.where), kMostOfAName));
   }

@@ -210,7 +210,7 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
     std::string advice = cause.advice;
     if (!cause.where.empty())
       advice += fmt::format("; first {}{}", cause.rows == 0 ? "" : "in ",
-                            shortened(readable_name(cause.where), 60));
+                            shortened(readable_name(cause.where), kMostOfAName));
     add_labelled(out, "", advice, width);
   }
   if (causes.size() > kMostCauses) out += fmt::format("and {} more\n", causes.size() - kMostCauses);

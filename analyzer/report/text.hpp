@@ -18,6 +18,9 @@ using base::printable;
 using base::readable_name;
 using base::shortened;
 
+// Columns of a layer and its kernel in a sentence.
+inline constexpr std::size_t kMostOfAName = 100;
+
 // Returns the names cut to `width`.  Those that would look alike are cut so that what tells them
 // apart stays.
 [[nodiscard]] std::vector<std::string> shortened_apart(const std::vector<std::string>& names,

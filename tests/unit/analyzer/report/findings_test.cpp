@@ -50,7 +50,7 @@ TEST(Findings, SlowRowsComeFirst) {
   const Findings found = findings(analysis);
   EXPECT_EQ(found.why, "Slower than predicted 100.0 % (2 kernels) of the step.");
   EXPECT_EQ(found.next,
-            "Slower than predicted, up to 60.0 % of the step: look at the largest, first in out "
+            "Slower than predicted, up to 60.0 % of the step: look at the largest; first in out "
             "test.");
 }
 
