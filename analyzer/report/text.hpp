@@ -18,8 +18,8 @@ using base::printable;
 using base::readable_name;
 using base::shortened;
 
-// Columns of a layer and its kernel in a sentence.
-inline constexpr std::size_t kMostOfAName = 100;
+// Columns of a layer and its kernel in a sentence: a word is not broken into lines.
+inline constexpr std::size_t kMostOfAName = 68;
 
 // Returns the names cut to `width`.  Those that would look alike are cut so that what tells them
 // apart stays.
