@@ -105,6 +105,12 @@ class IterationFinder {
   // micro-steps; a sum of losses does not.
   void add_reduction(std::size_t bytes);
 
+  // Returns how many iterations should be seen before the found ones are used; 0: no more.  Where a
+  // thread of its own launches backward passes but less than half of the iterations update
+  // parameters, they may be micro-steps of longer ones: 64 if no kernel has updated any so far, by
+  // its name, 512 if some have.
+  [[nodiscard]] int micro_steps_to_see();
+
   // Checks the found iteration once more, before it is used. Returns true as add() does.
   bool confirm();
 

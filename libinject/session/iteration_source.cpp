@@ -208,6 +208,14 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   return true;
 }
 
+int IterationSource::micro_steps_to_see() {
+  int most = 0;
+  for (auto& [stream, search] : searches_) {
+    if (search.is_followed) most = std::max(most, search.finder.micro_steps_to_see());
+  }
+  return most;
+}
+
 bool IterationSource::confirm() {
   if (!launch::filter.has(launch::LaunchFilter::kSearching) || !is_guessed()) return true;
   for (auto& [stream, search] : searches_) {

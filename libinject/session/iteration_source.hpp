@@ -61,6 +61,8 @@ class IterationSource {
   // While iterations are searched for: adds one launch, in stream order, after it was made.  False
   // if the warm-up has begun again, and `site` is gone.
   [[nodiscard]] bool add_launch(const LaunchSite& site);
+  // As the finder of what is followed says.
+  [[nodiscard]] int micro_steps_to_see();
   // Before the plan is made: checks the period once more, and ends the search.  False if it was a
   // part of a longer one: the warm-up has begun again.
   [[nodiscard]] bool confirm();

@@ -235,6 +235,14 @@ void RunController::start_in_warmup(std::int64_t iteration) {
   start_measured_iteration(iteration);
 }
 
+bool RunController::may_be_micro_step(std::int64_t iteration) {
+  if (session_.phases.position_of(iteration) <= session_.settings.warmup ||
+      micro_steps_ >= session_.source.micro_steps_to_see())
+    return false;
+  ++micro_steps_;
+  return true;
+}
+
 bool RunController::start_iteration() {
   std::int64_t iteration = session_.begin_iteration();
   session_.run.last_iteration.store(iteration - 1, std::memory_order_relaxed);
@@ -246,8 +254,9 @@ bool RunController::start_iteration() {
       session_.without_iterations.leave();
       return false;
     case RunState::kDiscovering:
-      // The warm-up lasts for one more: it must not end in an evaluation.
-      if (session_.arming.take_void_iteration() && session_.source.is_guessed())
+      // The warm-up lasts for one more: it must not end in an evaluation, nor with a micro-step.
+      if ((session_.arming.take_void_iteration() && session_.source.is_guessed()) ||
+          may_be_micro_step(iteration))
         session_.set_iteration(--iteration);
       start_in_warmup(iteration);
       return false;
