@@ -34,8 +34,7 @@ struct TableFacts {
 
 enum class Layout {
   // The buffers of each column as Apache Arrow lays them out, of the sizes that its frame says:
-  // bits
-  // of what is not null (size 0: all), for strings the offsets, and the values.
+  // bits of what is not null (size 0: all), for strings the offsets, and the values.
   kArrow,
   kCsv,  // the names of the columns and the rows; null is an empty cell
 };

@@ -475,42 +475,34 @@ class Summer {
     }
   }
 
+  // A region without a sample takes as long as what it encloses; one without a prediction of its
+  // own is compared by what it encloses.
   void add(LayerSum& sum, std::size_t outer) const {
-    add_time(sum, outer);
-    add_compared(sum, outer);
-  }
-
- private:
-  // A region without a sample takes as long as what it encloses.
-  void add_time(LayerSum& sum, std::size_t outer) const {
-    std::vector<std::size_t> to_do{outer};
-    while (!to_do.empty()) {
-      const std::size_t i = to_do.back();
-      to_do.pop_back();
-      const MergedRow& row = merged_[i];
-      if (!row.in_iteration_us) {
-        to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
-        continue;
-      }
+    visit(outer, [&](const MergedRow& row) {
+      if (!row.in_iteration_us) return false;
       sum.time_us = sum.time_us.value_or(0.0) + times_of(analysis_, row).time_us;
       if (row.share_percent)
         sum.share_percent = sum.share_percent.value_or(0.0) + *row.share_percent;
-    }
+      return true;
+    });
+    visit(outer, [&](const MergedRow& row) {
+      const RowTimes times = times_of(analysis_, row);
+      if (!row.ratio || times.predicted_us <= 0) return false;
+      sum.compared_us = sum.compared_us.value_or(0.0) + times.compared_us;
+      sum.predicted_us = sum.predicted_us.value_or(0.0) + times.predicted_us;
+      return true;
+    });
   }
 
-  // A region without a prediction of its own is compared by what it encloses.
-  void add_compared(LayerSum& sum, std::size_t outer) const {
+ private:
+  // Calls `take` with the row, and with what a row encloses for which that returns false.
+  template <typename Take>
+  void visit(std::size_t outer, const Take& take) const {
     std::vector<std::size_t> to_do{outer};
     while (!to_do.empty()) {
       const std::size_t i = to_do.back();
       to_do.pop_back();
-      const MergedRow& row = merged_[i];
-      if (const RowTimes times = times_of(analysis_, row); row.ratio && times.predicted_us > 0) {
-        sum.compared_us = sum.compared_us.value_or(0.0) + times.compared_us;
-        sum.predicted_us = sum.predicted_us.value_or(0.0) + times.predicted_us;
-      } else {
-        to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
-      }
+      if (!take(merged_[i])) to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
     }
   }
 
