@@ -59,6 +59,21 @@ class ProfRun(unittest.TestCase):
 
 
 @needs_preload
+class AnInjectedProgram(ProfRun):
+    def first_call(self, **more):
+        return subprocess.run(
+            [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1]).cuInit(0)",
+             OPTIONS.simulated_gpu.resolve() / "libcuda.so.1"], cwd=self.folder, capture_output=True,
+            text=True, check=False, env=clean_environment(CUDA_INJECTION64_PATH=str(LIBRARY)), **more)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may take two user ids")
+    def test_that_has_other_rights_than_its_caller_is_left_alone(self):
+        self.assertIn("inline_prof: ", self.first_call().stderr)
+        secure = self.first_call(preexec_fn=lambda: os.setresuid(65534, 0, 0))
+        self.assertEqual((secure.returncode, secure.stderr, os.listdir(self.folder)), (0, "", []))
+
+
+@needs_preload
 class AProgramUnderTheLibrary(ProfRun):
     def shown(self, variable, *arguments, **variables):
         result = self.run_it(*arguments, "--", "/bin/sh", "-c", f'printf %s "${variable}"',
