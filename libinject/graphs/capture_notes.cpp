@@ -3,13 +3,12 @@
 #include "labels/layer_path.hpp"
 #include "libraries/op_frame.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/locked.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <vector>
 
 namespace inline_prof::graphs::capture_notes {
@@ -20,16 +19,9 @@ namespace {
 constexpr std::size_t kMostNodes = 262'144;
 
 struct CaptureNotebook {
-  std::mutex mutex;
   std::unordered_map<CUgraph, NotesByNode> graphs;
   std::size_t nodes = 0;
 };
-
-// Never destroyed: the application may still capture during exit.
-CaptureNotebook& capture_notebook() {
-  static auto* const notebook = new CaptureNotebook;
-  return *notebook;
-}
 
 // Labels that this thread has opened while something was captured.
 struct OpenLabels {
@@ -101,41 +93,37 @@ void note_captured_launch(const hook::Launch& launch, NotesOfCall notes_of_call)
       status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) {
     return;  // the stream must depend on that launch's node alone
   }
-  CaptureNotebook& all = capture_notebook();
-  const std::lock_guard lock(all.mutex);
-  if (all.nodes >= kMostNodes) return;
-  if (all.graphs[graph].insert_or_assign(nodes[0], std::move(notes)).second) ++all.nodes;
+  const sys::Locked<CaptureNotebook> all;
+  if (all->nodes >= kMostNodes) return;
+  if (all->graphs[graph].insert_or_assign(nodes[0], std::move(notes)).second) ++all->nodes;
 }
 
 void copy(CUgraph original, CUgraph clone) {
   const auto find = sys::graph_api().find_in_clone;
-  CaptureNotebook& all = capture_notebook();
-  const std::lock_guard lock(all.mutex);
-  const auto known = all.graphs.find(original);
-  if (find == nullptr || known == all.graphs.end()) return;
+  const sys::Locked<CaptureNotebook> all;
+  const auto known = all->graphs.find(original);
+  if (find == nullptr || known == all->graphs.end()) return;
   NotesByNode copies;
   for (const auto& [node, notes] : known->second) {
     CUgraphNode clone_node = nullptr;
     if (find(&clone_node, node, clone) == CUDA_SUCCESS) copies.emplace(clone_node, notes);
   }
-  all.nodes += copies.size();
-  all.graphs.insert_or_assign(clone, std::move(copies));
+  all->nodes += copies.size();
+  all->graphs.insert_or_assign(clone, std::move(copies));
 }
 
 NotesByNode of(CUgraph graph) {
-  CaptureNotebook& all = capture_notebook();
-  const std::lock_guard lock(all.mutex);
-  const auto known = all.graphs.find(graph);
-  return known == all.graphs.end() ? NotesByNode{} : known->second;
+  const sys::Locked<CaptureNotebook> all;
+  const auto known = all->graphs.find(graph);
+  return known == all->graphs.end() ? NotesByNode{} : known->second;
 }
 
 void forget(CUgraph graph) {
-  CaptureNotebook& all = capture_notebook();
-  const std::lock_guard lock(all.mutex);
-  const auto known = all.graphs.find(graph);
-  if (known == all.graphs.end()) return;
-  all.nodes -= known->second.size();
-  all.graphs.erase(known);
+  const sys::Locked<CaptureNotebook> all;
+  const auto known = all->graphs.find(graph);
+  if (known == all->graphs.end()) return;
+  all->nodes -= known->second.size();
+  all->graphs.erase(known);
 }
 
 }  // namespace inline_prof::graphs::capture_notes

@@ -1,10 +1,10 @@
 #include "labels/label.hpp"
 
 #include "sys/large_stack.hpp"
+#include "sys/locked.hpp"
 #include "sys/log.hpp"
 
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -13,19 +13,12 @@ namespace inline_prof::labels {
 namespace {
 
 struct LabelBook {
-  std::mutex mutex;
   std::unordered_map<std::string, std::unique_ptr<Label>> labels;
   std::unordered_map<std::string, std::unique_ptr<LabelEnd>> ends;
   bool gates_open = true;
   bool complained_of_ending = false;
   bool had_no_room = false;
 };
-
-// Never destroyed: call sites may be reached during exit.
-LabelBook& label_book() {
-  static auto* const labels = new LabelBook;
-  return *labels;
-}
 
 // Beyond this the names probably contain numbers, and are no labels.
 constexpr std::size_t kMostLabels = 16'384;
@@ -48,27 +41,26 @@ constexpr std::string_view kStart = ".start";
 constexpr std::string_view kStop = ".stop";
 
 const LabelEnd* end_named(const char* text) {
-  LabelBook& labels = label_book();
-  const std::lock_guard lock(labels.mutex);
+  const sys::Locked<LabelBook> labels;
   const std::string whole(text);
-  if (const auto known = labels.ends.find(whole); known != labels.ends.end()) {
+  if (const auto known = labels->ends.find(whole); known != labels->ends.end()) {
     return known->second.get();
   }
   const bool is_start = whole.ends_with(kStart);
   const std::size_t ending = is_start ? kStart.size() : kStop.size();
   if ((!is_start && !whole.ends_with(kStop)) || whole.size() == ending) {
-    if (!labels.complained_of_ending) {
+    if (!labels->complained_of_ending) {
       sys::say(sys::LogLevel::kWarning,
                "PROFILE_RECORD(\"%s\"): expected a name that ends in .start or .stop", text);
     }
-    labels.complained_of_ending = true;
+    labels->complained_of_ending = true;
     return nullptr;
   }
   auto end = std::make_unique<LabelEnd>();
   end->is_start = is_start;
-  end->label = label_in(labels, whole.substr(0, whole.size() - ending));
+  end->label = label_in(*labels, whole.substr(0, whole.size() - ending));
   if (end->label == nullptr) return nullptr;
-  return (labels.ends[whole] = std::move(end)).get();
+  return (labels->ends[whole] = std::move(end)).get();
 }
 
 // The gate of call sites that are not needed any more.
@@ -77,20 +69,18 @@ constinit std::uint32_t shut_for_ever = 0;
 }  // namespace
 
 void open_all_gates(bool open) {
-  LabelBook& labels = label_book();
-  const std::lock_guard lock(labels.mutex);
-  labels.gates_open = open;
-  for (const auto& [name, label] : labels.labels)
+  const sys::Locked<LabelBook> labels;
+  labels->gates_open = open;
+  for (const auto& [name, label] : labels->labels)
     label->open_gate(open);
 }
 
 std::string met_label_names() {
-  LabelBook& labels = label_book();
-  const std::lock_guard lock(labels.mutex);
+  const sys::Locked<LabelBook> labels;
   std::string text;
   sys::on_large_stack([&] {  // a tree is cleared level by level
     std::set<std::string_view> names;
-    for (const auto& [name, label] : labels.labels)
+    for (const auto& [name, label] : labels->labels)
       names.insert(name);
     for (const std::string_view name : names)
       text.append(text.empty() ? "" : ", ").append(name);
@@ -99,15 +89,13 @@ std::string met_label_names() {
 }
 
 bool had_no_room() {
-  LabelBook& labels = label_book();
-  const std::lock_guard lock(labels.mutex);
-  return labels.had_no_room;
+  const sys::Locked<LabelBook> labels;
+  return labels->had_no_room;
 }
 
 Label* label_named(const std::string& name) {
-  LabelBook& labels = label_book();
-  const std::lock_guard lock(labels.mutex);
-  return label_in(labels, name);
+  const sys::Locked<LabelBook> labels;
+  return label_in(*labels, name);
 }
 
 const LabelEnd* end_at(inline_prof_site* site, const char* text) {

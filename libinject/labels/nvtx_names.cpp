@@ -1,12 +1,12 @@
 #include "labels/nvtx_names.hpp"
 
 #include "labels/xla_fusions.hpp"
+#include "sys/locked.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -83,17 +83,10 @@ constinit std::array<Domain, kMostDomains> domains{};
 constinit HandleTable<String, kMostStrings> tools_strings;
 constinit HandleTable<Domain, kMostDomains> tools_domains;
 
-// Never destroyed: NVTX may still be called during exit.
 struct NameBook {
-  std::mutex mutex;
   std::unordered_map<std::string_view, String*> string_by_text;
   std::unordered_map<std::string, Domain*> domain_by_name;
 };
-
-NameBook& name_book() {
-  static auto* const names = new NameBook;
-  return *names;
-}
 
 std::string_view cut(const char* text) noexcept {
   if (text == nullptr) return "";
@@ -171,27 +164,23 @@ const char* text_of(const nvtxEventAttributes_t* attributes, NvtxText& buffer) n
 }
 
 nvtxStringHandle_t string_handle(const char* text) {
-  NameBook& names = name_book();
-  const std::lock_guard lock(names.mutex);
-  return reinterpret_cast<nvtxStringHandle_t>(string_with(names, text));
+  const sys::Locked<NameBook> names;
+  return reinterpret_cast<nvtxStringHandle_t>(string_with(*names, text));
 }
 
 void remember_string(nvtxStringHandle_t tools, const char* text) {
-  NameBook& names = name_book();
-  const std::lock_guard lock(names.mutex);
-  tools_strings.put(tools, string_with(names, text));
+  const sys::Locked<NameBook> names;
+  tools_strings.put(tools, string_with(*names, text));
 }
 
 nvtxDomainHandle_t domain_handle(const char* name) {
-  NameBook& names = name_book();
-  const std::lock_guard lock(names.mutex);
-  return reinterpret_cast<nvtxDomainHandle_t>(domain_named(names, std::string(cut(name))));
+  const sys::Locked<NameBook> names;
+  return reinterpret_cast<nvtxDomainHandle_t>(domain_named(*names, std::string(cut(name))));
 }
 
 void remember_domain(nvtxDomainHandle_t tools, const char* name) {
-  NameBook& names = name_book();
-  const std::lock_guard lock(names.mutex);
-  tools_domains.put(tools, domain_named(names, std::string(cut(name))));
+  const sys::Locked<NameBook> names;
+  tools_domains.put(tools, domain_named(*names, std::string(cut(name))));
 }
 
 RangeOwner owner_of(nvtxDomainHandle_t domain) noexcept {

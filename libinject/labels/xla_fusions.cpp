@@ -1,5 +1,7 @@
 #include "labels/xla_fusions.hpp"
 
+#include "sys/locked.hpp"
+
 #include <inline_prof/op_kind.hpp>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -309,19 +310,12 @@ struct Registering {
 using Fusions = std::unordered_map<std::string, XlaWork>;
 
 struct XlaBook {
-  std::mutex mutex;
   std::unordered_map<std::thread::id, Registering> threads;
   // By module and kernel.  Tuning compiles thousands of modules that are never seen again, so the
   // older half is dropped when the newer one is full.
   Fusions fusions;
   Fusions older;
 };
-
-// Never destroyed: NVTX may still be called during exit.
-XlaBook& xla_book() {
-  static auto* const book = new XlaBook;
-  return *book;
-}
 
 // The part of a module's title that no other module has.
 std::string_view module_in(std::string_view title) {
@@ -344,20 +338,19 @@ void note_instruction(Registering& now, std::string_view text) {
 bool note_xla_text(std::string_view text) {
   const bool is_module = text.starts_with(kModuleTitle);
   const bool is_title = text.starts_with(kInstructionTitle);
-  XlaBook& book = xla_book();
-  const std::lock_guard lock(book.mutex);
-  const auto known = book.threads.find(std::this_thread::get_id());
-  if (known == book.threads.end() && !is_module) return false;
-  Registering& now = book.threads[std::this_thread::get_id()];
+  const sys::Locked<XlaBook> book;
+  const auto known = book->threads.find(std::this_thread::get_id());
+  if (known == book->threads.end() && !is_module) return false;
+  Registering& now = book->threads[std::this_thread::get_id()];
   const bool is_instruction = std::exchange(now.is_instruction_next, is_title);
   if (is_module) {
     now = {.module = std::string(module_in(text)), .fusion = {}, .op_name = {}};
   } else if (is_instruction) {
     note_instruction(now, text);
   } else if (text.starts_with('\n') && !now.fusion.empty() && !text.ends_with('\n')) {
-    if (book.fusions.size() == kMostFusions) book.older = std::exchange(book.fusions, {});
-    book.fusions[now.module + '\n' + now.fusion] = {layer_of(now.op_name, now.module),
-                                                    op_of_computation(text, now.fusion)};
+    if (book->fusions.size() == kMostFusions) book->older = std::exchange(book->fusions, {});
+    book->fusions[now.module + '\n' + now.fusion] = {layer_of(now.op_name, now.module),
+                                                     op_of_computation(text, now.fusion)};
     now.fusion.clear();
   }
   return is_instruction || text.starts_with('\n');
@@ -375,10 +368,9 @@ std::optional<XlaWork> xla_work(std::string_view layer, std::string_view kernel)
   if (!op_name.empty() && !name.empty()) op_name += '/';
   op_name += name;
   XlaWork work{.layer = layer_of(op_name, module), .op = {}};
-  XlaBook& book = xla_book();
-  const std::lock_guard lock(book.mutex);
+  const sys::Locked<XlaBook> book;
   const std::string key = std::string(module).append("\n").append(kernel);
-  for (const Fusions* const fusions : {&book.older, &book.fusions}) {
+  for (const Fusions* const fusions : {&book->older, &book->fusions}) {
     const auto found = fusions->find(key);
     if (found != fusions->end()) work = found->second;
   }

@@ -4,9 +4,9 @@
 #include "hook/guard.hpp"
 #include "launch/copies.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/locked.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <unordered_map>
 
 namespace inline_prof::launch {
@@ -21,15 +21,8 @@ struct Remembered {
 };
 
 struct HandleBook {
-  std::mutex mutex;
   std::unordered_map<const void*, Remembered> kernels;
 };
-
-// Never destroyed: kernels may be looked up during exit.
-HandleBook& handle_book() {
-  static auto* const handles = new HandleBook;
-  return *handles;
-}
 
 // True if the driver does not tell names; determined once.
 bool names_are_needed() noexcept {
@@ -44,19 +37,17 @@ bool names_are_needed() noexcept {
 }
 
 void remember(const void* handle, const char* name, const void* module) {
-  HandleBook& handles = handle_book();
-  const std::lock_guard lock(handles.mutex);
+  const sys::Locked<HandleBook> handles;
   // A handle of an unloaded module may be reused for another kernel.
-  if (handles.kernels.size() < kMostHandles) handles.kernels[handle] = {name, module};
+  if (handles->kernels.size() < kMostHandles) handles->kernels[handle] = {name, module};
 }
 
 void remember_as(const void* handle, const void* known) {
-  HandleBook& handles = handle_book();
-  const std::lock_guard lock(handles.mutex);
-  const auto same = handles.kernels.find(known);
-  if (same == handles.kernels.end() || handles.kernels.size() >= kMostHandles) return;
+  const sys::Locked<HandleBook> handles;
+  const auto same = handles->kernels.find(known);
+  if (same == handles->kernels.end() || handles->kernels.size() >= kMostHandles) return;
   const Remembered kernel = same->second;
-  handles.kernels[handle] = kernel;
+  handles->kernels[handle] = kernel;
 }
 
 // The driver's name for it; empty if it does not tell.
@@ -97,10 +88,9 @@ KernelIdentity identity_of(CUfunction function) {
   if (is_copy(function)) return {.module = function, .name = name_of(kind_of(function))};
   KernelIdentity identity{.module = module_of(function), .name = name_of(function)};
   if (identity.name.empty()) {
-    HandleBook& handles = handle_book();
-    const std::lock_guard lock(handles.mutex);
-    const auto known = handles.kernels.find(function);
-    if (known != handles.kernels.end()) {
+    const sys::Locked<HandleBook> handles;
+    const auto known = handles->kernels.find(function);
+    if (known != handles->kernels.end()) {
       identity.name = known->second.name;
       if (identity.module == nullptr) identity.module = known->second.module;
     }

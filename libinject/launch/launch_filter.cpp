@@ -1,6 +1,5 @@
 #include "launch/launch_filter.hpp"
 
-#include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>

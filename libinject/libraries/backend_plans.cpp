@@ -1,6 +1,7 @@
 #include "libraries/backend_plans.hpp"
 
 #include "libraries/library_calls.hpp"
+#include "sys/locked.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -30,34 +30,23 @@ struct Settings {
 };
 
 struct PlanBook {
-  std::mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
   // Settings by operation descriptor, which does not return all of them (kKinds).
   std::unordered_map<const void*, Settings> settings;
   // The parts of attention, by operation descriptor.
   std::unordered_map<const void*, GraphPart> parts;
 };
-
-// Never destroyed: plans may still be executed during exit.
-PlanBook& plan_book() {
-  static auto* const plans = new PlanBook;
-  return *plans;
-}
+using Plans = sys::Locked<PlanBook>;
 
 // Functions of the same copy of cuDNN that the application has called.
 struct Backend {
   explicit Backend(void* real)
-      : create(find<cudnn::BackendCreate>(real, "cudnnBackendCreateDescriptor")),
-        destroy(find<cudnn::BackendDestroy>(real, "cudnnBackendDestroyDescriptor")),
-        get(find<cudnn::BackendGet>(real, "cudnnBackendGetAttribute")) {}
+      : create(function_beside<cudnn::BackendCreate>(real, "cudnnBackendCreateDescriptor")),
+        destroy(function_beside<cudnn::BackendDestroy>(real, "cudnnBackendDestroyDescriptor")),
+        get(function_beside<cudnn::BackendGet>(real, "cudnnBackendGetAttribute")) {}
 
   [[nodiscard]] bool is_complete() const {
     return create != nullptr && destroy != nullptr && get != nullptr;
-  }
-
-  template <typename Function>
-  static Function* find(void* real, const char* name) {
-    return reinterpret_cast<Function*>(function_beside(real, name));
   }
 
   cudnn::BackendCreate* create;
@@ -102,44 +91,36 @@ std::vector<std::int64_t> integers(const Backend& backend, void* descriptor, int
   return values;
 }
 
-// Reads an attribute that is one number: the library refuses to be asked for more (cuDNN 9.19).
-std::optional<std::int64_t> integer(const Backend& backend, void* descriptor, int name) {
-  std::int64_t value = 0;
+// Reads an attribute that is one value: the library refuses to be asked for more (cuDNN 9.19).
+template <typename Value>
+std::optional<Value> one(const Backend& backend, void* descriptor, int name, int type) {
+  Value value{};
   std::int64_t count = 0;
-  if (backend.get(descriptor, name, cudnn::kInt64Attribute, 1, &count, &value) != cudnn::kSuccess) {
+  if (backend.get(descriptor, name, type, 1, &count, &value) != cudnn::kSuccess)
     return std::nullopt;
-  }
   return value;
 }
 
 const char* type_name(const Backend& backend, void* tensor) {
-  int type = -1;
-  std::int64_t count = 0;
-  if (backend.get(tensor, cudnn::kTensorDataType, cudnn::kDataTypeAttribute, 1, &count, &type) !=
-      cudnn::kSuccess) {
-    return nullptr;
-  }
-  return cudnn::type_name(type);
+  return cudnn::type_name(
+      one<int>(backend, tensor, cudnn::kTensorDataType, cudnn::kDataTypeAttribute).value_or(-1));
 }
 
+// A tensor whose attribute was never set is in memory.
 GraphTensor read_tensor(const Backend& backend, void* tensor) {
-  bool is_virtual = false;
-  std::int64_t count = 0;
-  // A tensor whose attribute was never set is in memory.
-  if (backend.get(tensor, cudnn::kTensorIsVirtual, cudnn::kBooleanAttribute, 1, &count,
-                  &is_virtual) != cudnn::kSuccess) {
-    is_virtual = false;
-  }
-  return {.sizes = integers(backend, tensor, cudnn::kTensorDimensions),
-          .type = type_name(backend, tensor),
-          .is_virtual = is_virtual};
+  return {
+      .sizes = integers(backend, tensor, cudnn::kTensorDimensions),
+      .type = type_name(backend, tensor),
+      .is_virtual = one<bool>(backend, tensor, cudnn::kTensorIsVirtual, cudnn::kBooleanAttribute)
+                        .value_or(false)};
 }
 
 Settings read_settings(const Backend& backend, void* convolution) {
   return {.stride = integers(backend, convolution, cudnn::kConvolutionStrides),
           .pad = integers(backend, convolution, cudnn::kConvolutionPrePaddings),
           .dilation = integers(backend, convolution, cudnn::kConvolutionDilations),
-          .spatial_dimensions = integer(backend, convolution, cudnn::kConvolutionSpatialDims)};
+          .spatial_dimensions = one<std::int64_t>(
+              backend, convolution, cudnn::kConvolutionSpatialDims, cudnn::kInt64Attribute)};
 }
 
 // The names of one kind of convolution's attributes. An operation returns its tensors by them, but
@@ -179,10 +160,9 @@ std::int64_t merge_filter_groups(std::vector<std::int64_t>& sizes) {
 }
 
 Settings settings_of(const void* operation) {
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  const auto known = plans.settings.find(operation);
-  return known == plans.settings.end() ? Settings{} : known->second;
+  const Plans plans;
+  const auto known = plans->settings.find(operation);
+  return known == plans->settings.end() ? Settings{} : known->second;
 }
 
 std::optional<Convolution> read_convolution(const Backend& backend, void* operation,
@@ -214,12 +194,11 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
 }
 
 std::vector<GraphPart> parts_of(const void* const* operations, std::int64_t count) {
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
+  const Plans plans;
   std::vector<GraphPart> parts;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto known = plans.parts.find(operations[i]);
-    if (known != plans.parts.end()) parts.push_back(known->second);
+    const auto known = plans->parts.find(operations[i]);
+    if (known != plans->parts.end()) parts.push_back(known->second);
   }
   return parts;
 }
@@ -232,26 +211,16 @@ std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* ele
   const Backend backend(real);
   if (!backend.is_complete()) return nullptr;
   const auto* operations = static_cast<void* const*>(elements);
+  const auto shared = [](std::optional<record::Op> op) {
+    return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
+  };
   for (std::int64_t i = 0; i < count; ++i) {
     for (const Names& names : kKinds) {
-      const auto convolution = read_convolution(backend, operations[i], names);
-      if (!convolution) continue;
-      auto op = conv_op(*convolution, kSource);
-      return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
+      if (const auto convolution = read_convolution(backend, operations[i], names))
+        return shared(conv_op(*convolution, kSource));
     }
   }
-  auto op = attention_op(parts_of(operations, count), kSource);
-  return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
-}
-
-std::int64_t pointwise_mode(const Backend& backend, void* pointwise) {
-  int mode = -1;
-  std::int64_t count = 0;
-  if (backend.get(pointwise, cudnn::kPointwiseMode, cudnn::kPointwiseModeAttribute, 1, &count,
-                  &mode) != cudnn::kSuccess) {
-    return -1;
-  }
-  return mode;
+  return shared(attention_op(parts_of(operations, count), kSource));
 }
 
 // Notes an attribute of attention. Returns false if the attribute is another one.
@@ -278,21 +247,18 @@ bool note_part(void* real, const void* operation, int name, void* value) {
   if (!backend.is_complete()) return true;
   GraphTensor tensor;
   std::int64_t mode = -1;
-  if (meaning->tensor == nullptr) {
-    mode = pointwise_mode(backend, value);
-  } else {
+  if (meaning->tensor != nullptr) {
     tensor = read_tensor(backend, value);
-  }
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  if (plans.parts.size() >= kMostDescriptors) return true;
-  GraphPart& part = plans.parts[operation];
-  part.kind = meaning->kind;
-  if (meaning->tensor == nullptr) {
-    part.mode = mode;
   } else {
-    part.*(meaning->tensor) = std::move(tensor);
+    mode = one<int>(backend, value, cudnn::kPointwiseMode, cudnn::kPointwiseModeAttribute)
+               .value_or(-1);
   }
+  const Plans plans;
+  if (plans->parts.size() >= kMostDescriptors) return true;
+  GraphPart& part = plans->parts[operation];
+  part.kind = meaning->kind;
+  part.mode = mode;
+  if (meaning->tensor != nullptr) part.*(meaning->tensor) = std::move(tensor);
   return true;
 }
 
@@ -300,65 +266,9 @@ void note_settings(void* real, const void* operation, void* convolution) {
   const Backend backend(real);
   if (!backend.is_complete()) return;
   Settings settings = read_settings(backend, convolution);
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  if (plans.settings.size() < kMostDescriptors) plans.settings[operation] = std::move(settings);
+  const Plans plans;
+  if (plans->settings.size() < kMostDescriptors) plans->settings[operation] = std::move(settings);
 }
-
-}  // namespace
-
-void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
-                          std::int64_t count) {
-  if (elements == nullptr || count < 1) return;
-  const bool is_convolution = std::any_of(
-      kKinds.begin(), kKinds.end(), [&](const Names& names) { return names.convolution == name; });
-  if (is_convolution) {
-    note_settings(real, descriptor, *static_cast<void* const*>(elements));
-    return;
-  }
-  if (note_part(real, descriptor, name, *static_cast<void* const*>(elements))) return;
-  std::shared_ptr<const record::Op> operation;
-  if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  const auto* children = static_cast<void* const*>(elements);
-  for (std::int64_t i = 0; operation == nullptr && i < count; ++i) {
-    const auto known = plans.operations.find(children[i]);
-    if (known != plans.operations.end()) operation = known->second;
-  }
-  if (operation == nullptr || plans.operations.size() >= kMostDescriptors) return;
-  plans.operations[descriptor] = operation;
-}
-
-void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count) {
-  if (elements == nullptr || count < 1) return;
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  const auto known = plans.operations.find(descriptor);
-  if (known == plans.operations.end()) return;
-  const std::shared_ptr<const record::Op> operation = known->second;
-  const auto* children = static_cast<void* const*>(elements);
-  for (std::int64_t i = 0; i < count && plans.operations.size() < kMostDescriptors; ++i)
-    plans.operations[children[i]] = operation;
-}
-
-void forget_descriptor(const void* descriptor) {
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  plans.operations.erase(descriptor);
-  plans.settings.erase(descriptor);
-  plans.parts.erase(descriptor);
-}
-
-std::optional<record::Op> operation_of_plan(const void* plan) {
-  PlanBook& plans = plan_book();
-  const std::lock_guard lock(plans.mutex);
-  const auto known = plans.operations.find(plan);
-  if (known == plans.operations.end()) return std::nullopt;
-  return *known->second;
-}
-
-namespace {
 
 constexpr std::size_t kDimensions = 4;
 
@@ -404,6 +314,53 @@ std::optional<record::Op> described(const GraphTensor& queries, std::int64_t kv_
 }
 
 }  // namespace
+
+void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
+                          std::int64_t count) {
+  if (elements == nullptr || count < 1) return;
+  const bool is_convolution = std::any_of(
+      kKinds.begin(), kKinds.end(), [&](const Names& names) { return names.convolution == name; });
+  if (is_convolution) {
+    note_settings(real, descriptor, *static_cast<void* const*>(elements));
+    return;
+  }
+  if (note_part(real, descriptor, name, *static_cast<void* const*>(elements))) return;
+  std::shared_ptr<const record::Op> operation;
+  if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
+  const Plans plans;
+  const auto* children = static_cast<void* const*>(elements);
+  for (std::int64_t i = 0; operation == nullptr && i < count; ++i) {
+    const auto known = plans->operations.find(children[i]);
+    if (known != plans->operations.end()) operation = known->second;
+  }
+  if (operation == nullptr || plans->operations.size() >= kMostDescriptors) return;
+  plans->operations[descriptor] = operation;
+}
+
+void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count) {
+  if (elements == nullptr || count < 1) return;
+  const Plans plans;
+  const auto known = plans->operations.find(descriptor);
+  if (known == plans->operations.end()) return;
+  const std::shared_ptr<const record::Op> operation = known->second;
+  const auto* children = static_cast<void* const*>(elements);
+  for (std::int64_t i = 0; i < count && plans->operations.size() < kMostDescriptors; ++i)
+    plans->operations[children[i]] = operation;
+}
+
+void forget_descriptor(const void* descriptor) {
+  const Plans plans;
+  plans->operations.erase(descriptor);
+  plans->settings.erase(descriptor);
+  plans->parts.erase(descriptor);
+}
+
+std::optional<record::Op> operation_of_plan(const void* plan) {
+  const Plans plans;
+  const auto known = plans->operations.find(plan);
+  if (known == plans->operations.end()) return std::nullopt;
+  return *known->second;
+}
 
 std::optional<record::Op> conv_op(const Convolution& convolution, const char* source) {
   for (const auto* each :

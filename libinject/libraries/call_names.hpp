@@ -4,6 +4,7 @@
 
 #include "libraries/call_list.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -26,6 +27,20 @@ inline constexpr std::array kVendorLibraries{
 
 [[nodiscard]] constexpr const VendorLibraryName& name_of(VendorLibrary library) {
   return kVendorLibraries[static_cast<std::size_t>(library)];
+}
+
+// "libcublas" of "libcublas.so".
+[[nodiscard]] constexpr std::string_view short_name(VendorLibrary library) {
+  const std::string_view stem = name_of(library).stem;
+  return stem.substr(0, stem.find('.'));
+}
+
+// True for the path of a file of these vendors.
+[[nodiscard]] inline bool is_a_vendors(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::any_of(kVendorLibraries.begin(), kVendorLibraries.end(), [&](const auto& library) {
+    return name.starts_with(short_name(library.library));
+  });
 }
 
 struct CallName {

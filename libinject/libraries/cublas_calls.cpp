@@ -84,8 +84,7 @@ Types types_of(const LibraryCall& call) noexcept {
 // Returns the handle's cublasMath_t (cublas_api.h), which sets the precision of f32 products. -1:
 // not available.
 int math_mode(void* real, void* handle) {
-  using GetMathMode = int (*)(void*, int*);
-  const auto get = reinterpret_cast<GetMathMode>(function_beside(real, "cublasGetMathMode"));
+  auto* const get = function_beside<int(void*, int*)>(real, "cublasGetMathMode");
   int mode = -1;
   return get != nullptr && get(handle, &mode) == CUBLAS_STATUS_SUCCESS ? mode : -1;
 }

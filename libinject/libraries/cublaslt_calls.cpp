@@ -19,11 +19,11 @@ using Matmul = int(void* handle, void* description, const void* alpha, const voi
 
 static_assert(kSameAbi<decltype(::cublasLtMatmul), Matmul>);
 
-using GetAttribute = int (*)(void* object, int attribute, void* value, std::size_t bytes,
-                             std::size_t* written);
+using GetAttribute = int(void* object, int attribute, void* value, std::size_t bytes,
+                         std::size_t* written);
 
 template <typename Value>
-std::optional<Value> read(GetAttribute get, void* object, int attribute) {
+std::optional<Value> read(GetAttribute* get, void* object, int attribute) {
   Value value{};
   std::size_t written = 0;
   if (get == nullptr || get(object, attribute, &value, sizeof value, &written) != 0 ||
@@ -41,7 +41,7 @@ struct Layout {
   std::int32_t batch = 1;
 };
 
-std::optional<Layout> read_layout(GetAttribute get, void* layout) {
+std::optional<Layout> read_layout(GetAttribute* get, void* layout) {
   const auto type = read<std::uint32_t>(get, layout, CUBLASLT_MATRIX_LAYOUT_TYPE);
   const auto order = read<std::int32_t>(get, layout, CUBLASLT_MATRIX_LAYOUT_ORDER);
   const auto rows = read<std::uint64_t>(get, layout, CUBLASLT_MATRIX_LAYOUT_ROWS);
@@ -59,7 +59,7 @@ struct Description {
   std::uint32_t epilogue = 0;
 };
 
-std::optional<Description> read_description(GetAttribute get, void* description) {
+std::optional<Description> read_description(GetAttribute* get, void* description) {
   const auto compute = read<std::int32_t>(get, description, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
   const auto trans_a = read<std::int32_t>(get, description, CUBLASLT_MATMUL_DESC_TRANSA);
   const auto trans_b = read<std::int32_t>(get, description, CUBLASLT_MATMUL_DESC_TRANSB);
@@ -126,10 +126,9 @@ Product product_of(const Description& said, const Layout& a, const Layout& b, co
 
 record::Op describe_matmul(const LibraryCall& call, void* real, void* description, void* a_layout,
                            void* b_layout, void* d_layout) {
-  const auto get_layout =
-      reinterpret_cast<GetAttribute>(function_beside(real, "cublasLtMatrixLayoutGetAttribute"));
-  const auto get_description =
-      reinterpret_cast<GetAttribute>(function_beside(real, "cublasLtMatmulDescGetAttribute"));
+  auto* const get_layout = function_beside<GetAttribute>(real, "cublasLtMatrixLayoutGetAttribute");
+  auto* const get_description =
+      function_beside<GetAttribute>(real, "cublasLtMatmulDescGetAttribute");
   const auto said = read_description(get_description, description);
   const auto a = read_layout(get_layout, a_layout);
   const auto b = read_layout(get_layout, b_layout);

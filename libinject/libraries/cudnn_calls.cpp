@@ -17,112 +17,84 @@ namespace {
 
 constexpr int kMostTensorDimensions = 8;  // CUDNN_DIM_MAX
 
-struct Getters {
-  explicit Getters(void* real)
-      : tensor(find<cudnn::GetTensorNd>(real, "cudnnGetTensorNdDescriptor")),
-        filter(find<cudnn::GetFilterNd>(real, "cudnnGetFilterNdDescriptor")),
-        convolution(find<cudnn::GetConvolutionNd>(real, "cudnnGetConvolutionNdDescriptor")),
-        groups(find<cudnn::GetGroupCount>(real, "cudnnGetConvolutionGroupCount")) {}
-
-  template <typename Function>
-  static Function* find(void* real, const char* name) {
-    return reinterpret_cast<Function*>(function_beside(real, name));
-  }
-
-  cudnn::GetTensorNd* tensor;
-  cudnn::GetFilterNd* filter;
-  cudnn::GetConvolutionNd* convolution;
-  cudnn::GetGroupCount* groups;
-};
-
 using Numbers = std::array<int, kMostTensorDimensions>;
 
 std::vector<std::int64_t> first(const Numbers& numbers, int count) {
   return {numbers.begin(), numbers.begin() + std::clamp(count, 0, kMostTensorDimensions)};
 }
 
-struct Described {
-  const char* direction;
-  int algorithm;
-  void* image;
-  void* filter;
-  void* output;
-  void* convolution;
+// The three functions take the same arguments: the places of image, filter and output among their
+// descriptors tell them apart.
+struct Direction {
+  const char* event_name;
+  const char* name;
+  std::size_t image;
+  std::size_t filter;
+  std::size_t output;
 };
+constexpr Direction kForward{"conv.forward", "forward", 0, 1, 2};
+constexpr Direction kBackwardData{"conv.backward_data", "backward_data", 2, 0, 1};
+constexpr Direction kBackwardFilter{"conv.backward_filter", "backward_filter", 0, 2, 1};
 
 // Leaves vectors empty if a getter fails; then there is no operation.
-Convolution read(const Getters& get, const Described& call) {
+Convolution read(void* real, const Direction& direction, const std::array<void*, 3>& descriptors,
+                 void* convolution, int algorithm) {
   Convolution read;
-  read.direction = call.direction;
-  read.algorithm = call.algorithm;
+  read.direction = direction.name;
+  read.algorithm = algorithm;
+  auto* const get_tensor = function_beside<cudnn::GetTensorNd>(real, "cudnnGetTensorNdDescriptor");
+  auto* const get_filter = function_beside<cudnn::GetFilterNd>(real, "cudnnGetFilterNdDescriptor");
+  auto* const get_convolution =
+      function_beside<cudnn::GetConvolutionNd>(real, "cudnnGetConvolutionNdDescriptor");
+  auto* const get_groups =
+      function_beside<cudnn::GetGroupCount>(real, "cudnnGetConvolutionGroupCount");
   Numbers sizes{};
   Numbers strides{};
   Numbers dilations{};
   int type = -1;
   int count = 0;
   int ignored = 0;
-  if (get.tensor != nullptr && get.tensor(call.image, kMostTensorDimensions, &type, &count,
-                                          sizes.data(), strides.data()) == cudnn::kSuccess) {
+  const auto is_tensor = [&](std::size_t place) {
+    return get_tensor != nullptr &&
+           get_tensor(descriptors[place], kMostTensorDimensions, &type, &count, sizes.data(),
+                      strides.data()) == cudnn::kSuccess;
+  };
+  if (is_tensor(direction.image)) {
     read.type = cudnn::type_name(type);
     read.image = first(sizes, count);
     read.image_strides = first(strides, count);
   }
-  if (get.tensor != nullptr && get.tensor(call.output, kMostTensorDimensions, &type, &count,
-                                          sizes.data(), strides.data()) == cudnn::kSuccess) {
-    read.output = first(sizes, count);
-  }
-  if (get.filter != nullptr && get.filter(call.filter, kMostTensorDimensions, &type, &ignored,
-                                          &count, sizes.data()) == cudnn::kSuccess) {
+  if (is_tensor(direction.output)) read.output = first(sizes, count);
+  if (get_filter != nullptr &&
+      get_filter(descriptors[direction.filter], kMostTensorDimensions, &type, &ignored, &count,
+                 sizes.data()) == cudnn::kSuccess) {
     read.filter = first(sizes, count);
   }
   // Spatial dimensions only: two less than the tensor's.
-  if (get.convolution != nullptr &&
-      get.convolution(call.convolution, kMostTensorDimensions - 2, &count, sizes.data(),
-                      strides.data(), dilations.data(), &ignored, &type) == cudnn::kSuccess) {
+  if (get_convolution != nullptr &&
+      get_convolution(convolution, kMostTensorDimensions - 2, &count, sizes.data(), strides.data(),
+                      dilations.data(), &ignored, &type) == cudnn::kSuccess) {
     read.pad = first(sizes, count);
     read.stride = first(strides, count);
     read.dilation = first(dilations, count);
   }
   int groups = 1;
-  if (get.groups != nullptr && get.groups(call.convolution, &groups) == cudnn::kSuccess) {
+  if (get_groups != nullptr && get_groups(convolution, &groups) == cudnn::kSuccess)
     read.groups = groups;
-  }
   return read;
 }
 
-record::Op describe_convolution(const LibraryCall& call, void* real, const Described& described) {
-  auto op = conv_op(read(Getters(real), described), call.symbol);
-  if (!op) return left_out(call, "its dimensions, layout or type are not supported");
-  return std::move(*op);
-}
-
-struct SaidByForward {
-  static constexpr const char* kEventName = "conv.forward";
+template <const Direction& kDirection>
+struct SaidByConvolution {
+  static constexpr const char* kEventName = kDirection.event_name;
   static constexpr int kNotThere = cudnn::kNotInitialized;
-  static record::Op describe(const LibraryCall& call, void* real, void*, const void*, void* x,
-                             const void*, void* w, const void*, void* convolution, int algorithm,
-                             void*, std::size_t, const void*, void* y, void*) {
-    return describe_convolution(call, real, {"forward", algorithm, x, w, y, convolution});
-  }
-};
-
-struct SaidByBackwardData {
-  static constexpr const char* kEventName = "conv.backward_data";
-  static constexpr int kNotThere = cudnn::kNotInitialized;
-  static record::Op describe(const LibraryCall& call, void* real, void*, const void*, void* w,
-                             const void*, void* dy, const void*, void* convolution, int algorithm,
-                             void*, std::size_t, const void*, void* dx, void*) {
-    return describe_convolution(call, real, {"backward_data", algorithm, dx, w, dy, convolution});
-  }
-};
-
-struct SaidByBackwardFilter {
-  static constexpr const char* kEventName = "conv.backward_filter";
-  static constexpr int kNotThere = cudnn::kNotInitialized;
-  static record::Op describe(const LibraryCall& call, void* real, void*, const void*, void* x,
-                             const void*, void* dy, const void*, void* convolution, int algorithm,
-                             void*, std::size_t, const void*, void* dw, void*) {
-    return describe_convolution(call, real, {"backward_filter", algorithm, x, dw, dy, convolution});
+  static record::Op describe(const LibraryCall& call, void* real, void*, const void*, void* first,
+                             const void*, void* second, const void*, void* convolution,
+                             int algorithm, void*, std::size_t, const void*, void* third, void*) {
+    auto op = conv_op(read(real, kDirection, {first, second, third}, convolution, algorithm),
+                      call.symbol);
+    if (!op) return left_out(call, "its dimensions, layout or type are not supported");
+    return std::move(*op);
   }
 };
 
@@ -185,11 +157,12 @@ struct DestroyDescriptor {
 
 }  // namespace
 
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionForward, DescribedCall<SaidByForward>, cudnn::Forward)
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardData, DescribedCall<SaidByBackwardData>,
-                        cudnn::BackwardData)
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardFilter, DescribedCall<SaidByBackwardFilter>,
-                        cudnn::BackwardFilter)
+INLINE_PROF_DEFINE_CALL(cudnnConvolutionForward, DescribedCall<SaidByConvolution<kForward>>,
+                        cudnn::Convolve)
+INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardData,
+                        DescribedCall<SaidByConvolution<kBackwardData>>, cudnn::Convolve)
+INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardFilter,
+                        DescribedCall<SaidByConvolution<kBackwardFilter>>, cudnn::Convolve)
 INLINE_PROF_DEFINE_CALL(cudnnBackendExecute, DescribedCall<SaidByExecute>, cudnn::BackendExecute)
 INLINE_PROF_DEFINE_CALL(cudnnBackendSetAttribute, SetAttribute, cudnn::BackendSet)
 INLINE_PROF_DEFINE_CALL(cudnnBackendGetAttribute, BackendGetAttribute, cudnn::BackendGet)

@@ -113,18 +113,6 @@ void remember(LibraryCall& call, const LoadedObject& object, void* real) {
   }
 }
 
-}  // namespace
-
-bool is_ours(const void* address) noexcept {
-  Dl_info ours{};
-  Dl_info theirs{};
-  return address != nullptr && dladdr(address, &theirs) != 0 &&
-         dladdr(reinterpret_cast<const void*>(&is_ours), &ours) != 0 &&
-         ours.dli_fbase == theirs.dli_fbase;
-}
-
-namespace {
-
 void* find_original_call_here(LibraryCall& call, const void* caller) {
   LoadedObject object;
   const bool is_known = find_object(caller, object);
@@ -139,6 +127,14 @@ void* find_original_call_here(LibraryCall& call, const void* caller) {
 }
 
 }  // namespace
+
+bool is_ours(const void* address) noexcept {
+  Dl_info ours{};
+  Dl_info theirs{};
+  return address != nullptr && dladdr(address, &theirs) != 0 &&
+         dladdr(reinterpret_cast<const void*>(&is_ours), &ours) != 0 &&
+         ours.dli_fbase == theirs.dli_fbase;
+}
 
 // Paths and the loader's functions take 4 KiB of stack each.
 void* find_original_call(LibraryCall& call, const void* caller) noexcept {
@@ -157,7 +153,7 @@ void* find_in_scope_of(const void* caller, const char* symbol) noexcept {
   return found;
 }
 
-void* function_beside(void* real, const char* symbol) noexcept {
+void* address_beside(void* real, const char* symbol) noexcept {
   void* found = nullptr;
   sys::on_large_stack([&] {
     Dl_info library{};

@@ -86,6 +86,10 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 [[nodiscard]] bool is_ours(const void* address) noexcept;
 
 // Finds another function of the copy of the library that contains `real`; null if it has none.
-[[nodiscard]] void* function_beside(void* real, const char* symbol) noexcept;
+[[nodiscard]] void* address_beside(void* real, const char* symbol) noexcept;
+template <typename Function>
+[[nodiscard]] Function* function_beside(void* real, const char* symbol) noexcept {
+  return reinterpret_cast<Function*>(address_beside(real, symbol));
+}
 
 }  // namespace inline_prof::libraries

@@ -8,6 +8,7 @@
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/vendor_nccl.hpp"
+#include "sys/locked.hpp"
 #include "sys/process.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -18,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,10 +40,6 @@ struct CommunicatorFacts {
   std::int64_t sequence = -1;  // of this collective in the iteration, from 0
 };
 
-// `count_ranks` is called once if the number of ranks is unknown.  Collectives are counted; sends
-// and receives are not, since ranks make different ones.
-using CountRanks = std::int64_t (*)(const void* comm, void* real);
-
 struct Communicator {
   std::optional<std::uint64_t> identity;
   std::int64_t ranks = 0;
@@ -59,31 +55,27 @@ struct Pending {
   Communicator communicator;
 };
 
-struct CommunicatorBook {
-  std::mutex mutex;
-  std::unordered_map<const void*, Communicator> known;
-  std::vector<Pending> pending;
-};
-
-// Never destroyed: collectives may still be called during exit.
-CommunicatorBook& communicator_book() {
-  static auto* const communicators = new CommunicatorBook;
-  return *communicators;
-}
-
 // Returns a pointer that identifies this thread.
 const void* calling_thread() noexcept {
   return __builtin_thread_pointer();
 }
 
-void add(CommunicatorBook& communicators, void** comm, const Communicator& communicator) {
-  if (comm == nullptr) return;
-  if (*comm == nullptr) {
-    communicators.pending.push_back({calling_thread(), comm, communicator});
-  } else {
-    communicators.known[*comm] = communicator;
+struct CommunicatorBook {
+  std::unordered_map<const void*, Communicator> known;
+  std::vector<Pending> pending;
+
+  // Inside a group NCCL may set `comm` at the group's end, where settle_communicators() is called
+  // on the same thread.
+  void add(void** comm, const Communicator& communicator) {
+    if (comm == nullptr) return;
+    if (*comm == nullptr) {
+      pending.push_back({calling_thread(), comm, communicator});
+    } else {
+      known[*comm] = communicator;
+    }
   }
-}
+};
+using Communicators = sys::Locked<CommunicatorBook>;
 
 // FNV-1a (Fowler, Noll, Vo; RFC 9923): the same bytes give the same number on every rank.
 std::uint64_t hash_of(const void* bytes, std::size_t size,
@@ -95,54 +87,31 @@ std::uint64_t hash_of(const void* bytes, std::size_t size,
   return hash;
 }
 
-// These throw std::bad_alloc only.  Inside a group NCCL may set `comm` at the group's end, where
-// settle_communicators() is to be called on the same thread.  `ranks`: 0 if unknown.
-void add_communicator(void** comm, std::uint64_t identity, std::int64_t ranks) {
-  CommunicatorBook& communicators = communicator_book();
-  const std::lock_guard lock(communicators.mutex);
-  add(communicators, comm, {.identity = identity, .ranks = ranks});
-}
-
-void add_split(void* parent, int color, void** comm) {
-  CommunicatorBook& communicators = communicator_book();
-  const std::lock_guard lock(communicators.mutex);
-  const auto known = communicators.known.find(parent);
-  if (known == communicators.known.end() || !known->second.identity) return;
-  // All ranks of the parent take part in each split, so that they agree on its number.
-  const std::uint64_t number = known->second.splits++;
-  std::uint64_t identity = hash_of(&number, sizeof number, *known->second.identity);
-  identity = hash_of(&color, sizeof color, identity);
-  add(communicators, comm, {.identity = identity});
-}
-
 void settle_communicators() {
-  CommunicatorBook& communicators = communicator_book();
-  const std::lock_guard lock(communicators.mutex);
-  std::erase_if(communicators.pending, [&](const Pending& each) {
+  const Communicators communicators;
+  std::erase_if(communicators->pending, [&](const Pending& each) {
     if (each.thread != calling_thread()) return false;
-    if (*each.comm != nullptr) communicators.known[*each.comm] = each.communicator;
+    if (*each.comm != nullptr) communicators->known[*each.comm] = each.communicator;
     return true;
   });
 }
 
-void forget_communicator(const void* comm) {
-  CommunicatorBook& communicators = communicator_book();
-  const std::lock_guard lock(communicators.mutex);
-  communicators.known.erase(comm);
+std::int64_t count_ranks(const void* comm, void* real) {
+  auto* const count = function_beside<nccl::CommCount>(real, "ncclCommCount");
+  int ranks = 0;
+  return count != nullptr && count(comm, &ranks) == nccl::kSuccess ? ranks : 0;
 }
 
-CommunicatorFacts facts_of(const void* comm, std::int64_t iteration, bool is_collective,
-                           CountRanks count_ranks, void* real) {
-  CommunicatorBook& communicators = communicator_book();
-  const std::lock_guard lock(communicators.mutex);
-  Communicator& communicator = communicators.known[comm];
+// Collectives are counted; sends and receives are not, since ranks make different ones.
+CommunicatorFacts facts_of(const void* comm, void* real, bool is_collective) {
+  const hook::Observer* session = hook::observer();
+  const std::int64_t iteration = session == nullptr ? 0 : session->iteration();
+  const Communicators communicators;
+  Communicator& communicator = communicators->known[comm];
   if (communicator.ranks == 0) communicator.ranks = count_ranks(comm, real);
   CommunicatorFacts facts{.identity = communicator.identity, .ranks = communicator.ranks};
   if (!is_collective) return facts;
-  if (communicator.iteration != iteration) {
-    communicator.iteration = iteration;
-    communicator.collectives = 0;
-  }
+  if (std::exchange(communicator.iteration, iteration) != iteration) communicator.collectives = 0;
   facts.sequence = communicator.collectives++;
   return facts;
 }
@@ -183,18 +152,10 @@ struct SaidByCollective {
 constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
 constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
-std::int64_t count_ranks(const void* comm, void* real) {
-  const auto count = reinterpret_cast<nccl::CommCount*>(function_beside(real, "ncclCommCount"));
-  int ranks = 0;
-  return count != nullptr && count(comm, &ranks) == nccl::kSuccess ? ranks : 0;
-}
-
 Operation operation_of(const LibraryCall& call, void* real, const SaidByCollective& said,
                        std::size_t count, int type, const void* comm, const void* stream) {
-  const hook::Observer* session = hook::observer();
-  const std::int64_t iteration = session == nullptr ? 0 : session->iteration();
   Operation operation{.call = &call, .count = count, .stream = stream};
-  operation.communicator = facts_of(comm, iteration, said.is_collective, count_ranks, real);
+  operation.communicator = facts_of(comm, real, said.is_collective);
   if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
   const nccl::DataType& element = nccl::kDataTypes[static_cast<std::size_t>(type)];
   operation.name = said.name;
@@ -246,35 +207,32 @@ record::Op describe_one(const void* call, const void*) {
   return op_of(operation, operation.name, operation.type, operation.count, operation.bytes, 1);
 }
 
-const Operation& operation_in(const Operation& operation) noexcept {
-  return operation;
-}
-const Operation& operation_in(const Operation* operation) noexcept {
-  return *operation;
-}
-
-// Returns what a group of sends and receives is: "all_to_all" where a rank sends to each rank, else
-// "send_recv", as between stages of a pipeline; null if it is another group.
-template <typename Operations>
-const char* name_of_exchange(const Operations& operations) noexcept {
+// Returns what a group's calls on `stream` are, of all streams if that is null: "all_to_all" where
+// a rank sends to each rank, else "send_recv", as between stages of a pipeline; null if they are
+// not sends and receives.
+const char* name_of_exchange(const std::vector<Operation>& operations,
+                             const void* stream) noexcept {
+  const Operation* first = nullptr;
   std::int64_t peers = 0;
   std::size_t sends = 0;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& each = operation_in(operations[i]);
+  std::size_t receives = 0;
+  for (const Operation& each : operations) {
+    if (stream != nullptr && each.stream != stream) continue;
+    if (first == nullptr) first = &each;
     const bool is_send = each.name == kSend.name;
     if (!is_send && each.name != kRecv.name) return nullptr;
-    if (!is_send) continue;
-    ++sends;
+    ++(is_send ? sends : receives);
     // A thread may have several ranks in its group, each on a stream of its own.
-    const auto is_same = [&](const auto& other) {
-      return operation_in(other).name == kSend.name && operation_in(other).peer == each.peer;
+    if (!is_send || each.stream != first->stream) continue;
+    const auto is_same = [&](const Operation& other) {
+      return other.name == kSend.name && other.peer == each.peer &&
+             (stream == nullptr || other.stream == stream);
     };
-    const auto end = operations.begin() + static_cast<std::ptrdiff_t>(i);
-    const bool is_of_first = each.stream == operation_in(operations.front()).stream;
-    if (is_of_first && std::none_of(operations.begin(), end, is_same)) ++peers;
+    const Operation* const begin = operations.data();
+    if (std::none_of(begin, &each, is_same)) ++peers;
   }
-  if (sends == 0 || sends == operations.size()) return nullptr;
-  return peers == operation_in(operations.front()).communicator.ranks ? "all_to_all" : "send_recv";
+  if (sends == 0 || receives == 0) return nullptr;
+  return peers == first->communicator.ranks ? "all_to_all" : "send_recv";
 }
 
 // The launches on `stream` do the work of all of the group's calls on it.
@@ -298,7 +256,7 @@ record::Op describe_group(const void* call, const void* stream) {
   }
   const Operation& first = *mine.front();
   // A link carries both directions at once, so that the larger one counts.
-  if (const char* const name = name_of_exchange(mine)) {
+  if (const char* const name = name_of_exchange(all, stream)) {
     return op_of(first, name, first.type, 0, std::max(bytes, received), mine.size());
   }
   bytes += received;
@@ -309,7 +267,7 @@ record::Op describe_group(const void* call, const void* stream) {
 // Returns the event's name, the same on all streams: the plan refers to the event by it.
 [[gnu::noinline]] const char* name_of_group(const std::vector<Operation>& operations) noexcept {
   const char* name = operations.empty() ? nullptr : operations.front().name;
-  if (const char* const exchange = name_of_exchange(operations)) return exchange;
+  if (const char* const exchange = name_of_exchange(operations, nullptr)) return exchange;
   for (const Operation& each : operations) {
     if (each.name == nullptr || name == nullptr || std::string_view(each.name) != name) {
       return "group";
@@ -448,7 +406,7 @@ constexpr SaidByCollective kReduce{"reduce", Message::kOneRank, true, true};
 struct InitRank {
   template <typename... Rest>
   static void made(void** comm, int ranks, const nccl::UniqueId& id, int, Rest...) {
-    add_communicator(comm, hash_of(&id, sizeof id), ranks);
+    Communicators()->add(comm, {.identity = hash_of(&id, sizeof id), .ranks = ranks});
   }
 };
 
@@ -456,7 +414,7 @@ struct InitRankScalable {
   static void made(void** comm, int ranks, int, int ids, const nccl::UniqueId* first_id, void*) {
     if (ids < 1 || first_id == nullptr) return;
     const std::size_t size = static_cast<std::size_t>(ids) * sizeof(nccl::UniqueId);
-    add_communicator(comm, hash_of(first_id, size), ranks);
+    Communicators()->add(comm, {.identity = hash_of(first_id, size), .ranks = ranks});
   }
 };
 
@@ -470,18 +428,24 @@ struct InitAll {
     const std::uint64_t identity =
         hash_of(key.data(), sizeof key, hash_of(host.data(), host.size()));
     for (int i = 0; comms != nullptr && i < devices; ++i)
-      add_communicator(&comms[i], identity, devices);
+      Communicators()->add(&comms[i], {.identity = identity, .ranks = devices});
   }
 };
 
 struct Split {
   static void made(void* parent, int color, int, void** split, void*) {
-    add_split(parent, color, split);
+    const Communicators communicators;
+    const auto known = communicators->known.find(parent);
+    if (known == communicators->known.end() || !known->second.identity) return;
+    // All ranks of the parent take part in each split, so that they agree on its number.
+    const std::uint64_t number = known->second.splits++;
+    const std::uint64_t identity = hash_of(&number, sizeof number, *known->second.identity);
+    communicators->add(split, {.identity = hash_of(&color, sizeof color, identity)});
   }
 };
 
 struct Ended {
-  static void made(void* comm) { forget_communicator(comm); }
+  static void made(void* comm) { Communicators()->known.erase(comm); }
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "sys/thread_memory.hpp"
 
 #include <array>
-#include <cstdint>
 
 namespace inline_prof::libraries {
 namespace {

@@ -52,25 +52,12 @@ std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// "libcublas" of "libcublas.so".
-std::string_view short_name(VendorLibrary library) {
-  const std::string_view stem = name_of(library).stem;
-  return stem.substr(0, stem.find('.'));
-}
-
 int add_path(dl_phdr_info* object, std::size_t, void* data) {
   auto& paths = *static_cast<std::vector<std::string>*>(data);
   const char* path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
   // The main program comes first and has no name there.
   paths.emplace_back(*path == '\0' && paths.empty() ? "/proc/self/exe" : path);
   return 0;
-}
-
-bool is_a_vendors(std::string_view path) {
-  const std::string_view name = file_name(path);
-  return std::any_of(kVendorLibraries.begin(), kVendorLibraries.end(), [&](const auto& library) {
-    return name.starts_with(short_name(library.library));
-  });
 }
 
 // Trusts no offset in the file, and does not map it: if a mapped file shrinks, access raises

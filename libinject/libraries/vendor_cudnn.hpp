@@ -68,17 +68,11 @@ inline constexpr int kAttentionBackwardKeys = 2852;
   return type >= 0 && place < names.size() ? names[place] : nullptr;
 }
 
-using Forward = int(void* handle, const void* alpha, void* x_desc, const void* x, void* w_desc,
-                    const void* w, void* conv_desc, int algorithm, void* workspace,
-                    std::size_t workspace_bytes, const void* beta, void* y_desc, void* y);
-using BackwardData = int(void* handle, const void* alpha, void* w_desc, const void* w,
-                         void* dy_desc, const void* dy, void* conv_desc, int algorithm,
-                         void* workspace, std::size_t workspace_bytes, const void* beta,
-                         void* dx_desc, void* dx);
-using BackwardFilter = int(void* handle, const void* alpha, void* x_desc, const void* x,
-                           void* dy_desc, const void* dy, void* conv_desc, int algorithm,
-                           void* workspace, std::size_t workspace_bytes, const void* beta,
-                           void* dw_desc, void* dw);
+// cudnnConvolutionForward, ...BackwardData, ...BackwardFilter: two tensors and the result.
+using Convolve = int(void* handle, const void* alpha, void* first_desc, const void* first,
+                     void* second_desc, const void* second, void* conv_desc, int algorithm,
+                     void* workspace, std::size_t workspace_bytes, const void* beta,
+                     void* result_desc, void* result);
 
 using GetTensorNd = int(void* tensor, int requested, int* type, int* count, int* dimensions,
                         int* strides);

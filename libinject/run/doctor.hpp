@@ -19,10 +19,6 @@ struct Check {
 [[nodiscard]] std::vector<Check> examine(const std::string& library_path,
                                          const std::string& command);
 
-// Checks whether the calls of a program's libraries can be described. `program` is the path of an
-// ELF file with a dynamic linker. Libraries that it loads while it runs are not seen.
-[[nodiscard]] std::vector<Check> check_vendor_libraries(const std::string& program);
-
 // Returns one line a check: `OK    glibc        2.36`
 [[nodiscard]] std::string as_table(const std::vector<Check>& checks);
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <elf.h>
 #include <fstream>
-#include <string_view>
 #include <vector>
 
 namespace inline_prof::run {

@@ -7,15 +7,16 @@
 #include "base/command_line.hpp"
 #include "run/control.hpp"
 #include "run/doctor.hpp"
-#include "run/environment_table.hpp"
 #include "run/find_files.hpp"
 #include "run/simulation.hpp"
 #include "sys/config.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -289,6 +290,48 @@ void prepare_profiling() {
   }
   // A user at a terminal sees the progress.
   if (isatty(STDERR_FILENO) != 0) setenv("INLINE_PROF_PROGRESS", "1", 0);
+}
+
+constexpr std::size_t kWidth = 96;
+constexpr std::string_view kIndent = "    ";
+
+// Returns `text` in lines of at most kWidth characters, each indented.
+std::string wrapped(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    std::size_t length = text.size();
+    if (length > kWidth - kIndent.size()) {
+      length = text.rfind(' ', kWidth - kIndent.size());
+      if (length == std::string_view::npos) length = text.find(' ');
+      if (length == std::string_view::npos) length = text.size();
+    }
+    lines += fmt::format("{}{}\n", kIndent, text.substr(0, length));
+    text.remove_prefix(length);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  return lines;
+}
+
+// The injected library's table of variables, for a terminal.
+std::string environment_table() {
+  std::string table;
+  for (const sys::Variable& variable : sys::variables()) {
+    table += fmt::format("{}  (default {}; {})\n{}", variable.name, variable.default_value,
+                         variable.range, wrapped(variable.meaning));
+  }
+  return table;
+}
+
+// Returns [{"name", "default", "range", "meaning"}]
+std::string environment_json() {
+  auto table = nlohmann::ordered_json::array();
+  for (const sys::Variable& variable : sys::variables()) {
+    table.push_back({{"name", variable.name},
+                     {"default", variable.default_value},
+                     {"range", variable.range},
+                     {"meaning", variable.meaning}});
+  }
+  return table.dump(2) + "\n";
 }
 
 int run(const Options& options) {

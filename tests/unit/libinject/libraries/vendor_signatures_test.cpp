@@ -27,9 +27,9 @@ TEST(SameAbi, TellsFunctionsApartThatAreCalledDifferently) {
 
 #if __has_include(<cudnn.h>)
 TEST(CudnnsHeader, DeclaresWhatWeWrap) {
-  static_assert(kSameAbi<decltype(::cudnnConvolutionForward), cudnn::Forward>);
-  static_assert(kSameAbi<decltype(::cudnnConvolutionBackwardData), cudnn::BackwardData>);
-  static_assert(kSameAbi<decltype(::cudnnConvolutionBackwardFilter), cudnn::BackwardFilter>);
+  static_assert(kSameAbi<decltype(::cudnnConvolutionForward), cudnn::Convolve>);
+  static_assert(kSameAbi<decltype(::cudnnConvolutionBackwardData), cudnn::Convolve>);
+  static_assert(kSameAbi<decltype(::cudnnConvolutionBackwardFilter), cudnn::Convolve>);
   static_assert(kSameAbi<decltype(::cudnnGetTensorNdDescriptor), cudnn::GetTensorNd>);
   static_assert(kSameAbi<decltype(::cudnnGetFilterNdDescriptor), cudnn::GetFilterNd>);
   static_assert(kSameAbi<decltype(::cudnnGetConvolutionNdDescriptor), cudnn::GetConvolutionNd>);
