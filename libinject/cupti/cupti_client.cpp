@@ -7,9 +7,9 @@
 #include "launch/launch_arguments.hpp"
 #include "launch/launch_filter.hpp"
 #include "record/run_record.hpp"
-#include "sys/cupti_api.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/original_dlsym.hpp"
 #include "sys/quiet_thread.hpp"
 
 #include <cupti.h>
@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <mutex>
 #include <new>
 #include <unistd.h>
@@ -26,6 +27,69 @@
 
 namespace inline_prof::cupti {
 namespace {
+
+// The functions of CUPTI that we call, found at run time: CUPTI is never linked.
+
+#define INLINE_PROF_CUPTI_FUNCTIONS(X) \
+  X(cuptiSubscribe)                    \
+  X(cuptiUnsubscribe)                  \
+  X(cuptiEnableCallback)               \
+  X(cuptiGetVersion)                   \
+  X(cuptiGetResultString)              \
+  X(cuptiActivityRegisterCallbacks)    \
+  X(cuptiActivityEnable)               \
+  X(cuptiActivityDisable)              \
+  X(cuptiActivityFlushAll)             \
+  X(cuptiActivityGetNextRecord)        \
+  X(cuptiActivityGetNumDroppedRecords)
+
+struct CuptiApi {
+#define INLINE_PROF_MEMBER(function) \
+  decltype(&::function) function = nullptr;  // NOLINT(bugprone-macro-parentheses): a name
+  INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_MEMBER)
+#undef INLINE_PROF_MEMBER
+#if CUPTI_API_VERSION >= 130000
+  decltype(&::cuptiSubscribe_v2) cuptiSubscribe_v2 = nullptr;  // may be absent
+#endif
+};
+
+// The newest first. A CUPTI that is newer than the driver reports it on subscription.
+constexpr std::array kSonames{"libcupti.so.13", "libcupti.so.12"};
+
+constinit CuptiApi cupti_functions;
+
+void* open_library() {
+  for (const int loading : {RTLD_NOLOAD, 0}) {
+    for (const char* soname : kSonames) {
+      // An application without CUPTI must not see our failed look-up in dlerror().
+      if (void* library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | loading)) return library;
+      dlerror();  // NOLINT(concurrency-mt-unsafe): thread-local in glibc
+    }
+  }
+  return nullptr;
+}
+
+// Uses the CUPTI that the application has loaded, else loads one by its soname.  Returns an empty
+// string, or the reason of failure.
+std::string load_cupti() {
+  void* library = open_library();  // stays open: callbacks may come until the process ends
+  if (library == nullptr) {
+    return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
+           "CUPTI must be on LD_LIBRARY_PATH";
+  }
+#define INLINE_PROF_FIND(function)                                                 \
+  cupti_functions.function = reinterpret_cast<decltype(cupti_functions.function)>( \
+      sys::glibc_dlsym()(library, #function));                                     \
+  if (cupti_functions.function == nullptr) return #function " is not in libcupti";
+  INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
+#undef INLINE_PROF_FIND
+#if CUPTI_API_VERSION >= 130000
+  cupti_functions.cuptiSubscribe_v2 = reinterpret_cast<decltype(cupti_functions.cuptiSubscribe_v2)>(
+      sys::glibc_dlsym()(library, "cuptiSubscribe_v2"));
+  if (cupti_functions.cuptiSubscribe_v2 == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe)
+#endif
+  return {};
+}
 
 // CUPTI's own times of the kernels that we measured.
 
@@ -63,7 +127,7 @@ void keep_wanted(std::uint8_t* buffer, std::size_t valid) {
   Records& all = records();
   const std::lock_guard lock(all.mutex);
   CUpti_Activity* record = nullptr;
-  while (sys::cupti().cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+  while (cupti_functions.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
     const auto& kernel = *reinterpret_cast<const KernelRecord*>(record);
     const auto wanted = all.duration_us.find(kernel.correlationId);
@@ -72,7 +136,7 @@ void keep_wanted(std::uint8_t* buffer, std::size_t valid) {
     wanted->second = static_cast<double>(kernel.end - kernel.start) * 1e-3;
   }
   std::size_t dropped = 0;
-  if (sys::cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+  if (cupti_functions.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
     all.dropped += dropped;
   }
 }
@@ -93,18 +157,18 @@ constinit std::mutex flushing;
 
 void flush() {
   const std::lock_guard lock(flushing);
-  static_cast<void>(sys::cupti().cuptiActivityFlushAll(0));
+  static_cast<void>(cupti_functions.cuptiActivityFlushAll(0));
 }
 
 // From now on CUPTI records every kernel.  Returns an empty string, or why it does not.
 std::string start_records() {
   static_cast<void>(records());
-  if (sys::cupti().cuptiActivityRegisterCallbacks(&give_buffer, &take_buffer) != CUPTI_SUCCESS) {
+  if (cupti_functions.cuptiActivityRegisterCallbacks(&give_buffer, &take_buffer) != CUPTI_SUCCESS) {
     return "cuptiActivityRegisterCallbacks failed";
   }
   // CONCURRENT_KERNEL and not KERNEL, which would keep kernels from overlapping.
   const CUptiResult result =
-      sys::cupti().cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+      cupti_functions.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   return result == CUPTI_SUCCESS
              ? std::string()
              : "cuptiActivityEnable failed (CUptiResult " + std::to_string(result) + ")";
@@ -112,7 +176,7 @@ std::string start_records() {
 
 void stop_records() {
   flush();
-  static_cast<void>(sys::cupti().cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  static_cast<void>(cupti_functions.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
 // Keeps the record with this correlation id.  Without memory the sample has no CUPTI time.
@@ -345,7 +409,7 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
 
 std::string text_of(CUptiResult result) {
   const char* text = nullptr;
-  if (sys::cupti().cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr) {
+  if (cupti_functions.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr) {
     return std::string(text) + " (" + std::to_string(result) + ")";
   }
   return "error " + std::to_string(result);
@@ -356,7 +420,7 @@ std::string subscribe() {
   std::string holder;
   CUptiResult result = CUPTI_ERROR_UNKNOWN;
 #if CUPTI_API_VERSION >= 130000
-  if (const auto subscribe_v2 = sys::cupti().cuptiSubscribe_v2) {
+  if (const auto subscribe_v2 = cupti_functions.cuptiSubscribe_v2) {
     std::array<char, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> name{};
     CUpti_SubscriberParams parameters{};
     parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
@@ -369,7 +433,7 @@ std::string subscribe() {
   } else
 #endif
   {
-    result = sys::cupti().cuptiSubscribe(&handle, &on_callback, nullptr);
+    result = cupti_functions.cuptiSubscribe(&handle, &on_callback, nullptr);
   }
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
     return "CUPTI serves one tool at a time, and another one has it" +
@@ -389,7 +453,7 @@ void enable_launches(bool on) {
   for (const CUpti_CallbackId id : kLaunchIds) {
     // An older CUPTI refuses ids of functions that its driver does not have.
     static_cast<void>(
-        sys::cupti().cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
+        cupti_functions.cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
   if (!on) timer::forget_launches();
 }
@@ -399,11 +463,11 @@ void enable_endings() {
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
     static_cast<void>(
-        sys::cupti().cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_RESOURCE, id));
+        cupti_functions.cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_RESOURCE, id));
   }
   for (const CUpti_CallbackId id : kUnloadIds) {
     static_cast<void>(
-        sys::cupti().cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_DRIVER_API, id));
+        cupti_functions.cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
 }
 
@@ -411,7 +475,7 @@ void unsubscribe() {
   const std::lock_guard lock(enabling);
   if (is_cross_check.load()) stop_records();
   CUpti_SubscriberHandle handle = subscriber.exchange(nullptr);
-  if (handle != nullptr) static_cast<void>(sys::cupti().cuptiUnsubscribe(handle));
+  if (handle != nullptr) static_cast<void>(cupti_functions.cuptiUnsubscribe(handle));
 }
 
 void* unsubscribe_main(void*) {
@@ -422,7 +486,7 @@ void* unsubscribe_main(void*) {
 }  // namespace
 
 std::string begin(Role role) {
-  if (std::string why = sys::load_cupti(); !why.empty()) return why;
+  if (std::string why = load_cupti(); !why.empty()) return why;
   if (std::string why = subscribe(); !why.empty()) return why;
   owner.store(getpid());
   if (role != Role::kBackend) {
@@ -470,7 +534,7 @@ std::optional<record::CrossCheck> collect() {
   if (!is_cross_check.load()) return std::nullopt;
   record::CrossCheck check = collect_records();
   check.launches = cross_checked_launches.load(std::memory_order_relaxed);
-  static_cast<void>(sys::cupti().cuptiGetVersion(&check.version));
+  static_cast<void>(cupti_functions.cuptiGetVersion(&check.version));
   return check;
 }
 

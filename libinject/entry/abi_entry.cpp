@@ -6,7 +6,7 @@
 #include "launch/launch_filter.hpp"
 #include "session/label_events.hpp"
 #include "session/session.hpp"
-#include "session/waking.hpp"
+#include "session/trigger.hpp"
 
 #include <inline_prof/abi.h>
 
@@ -121,7 +121,7 @@ void abi_call_close(const char* name, const char* layer, const inline_prof_work*
 }
 
 void abi_wake(int (*schedule)(int (*work)(void*), void*), int (*work)(void*)) noexcept {
-  session::waking::set(schedule, work);
+  session::trigger::let_wake(schedule, work);
 }
 
 constexpr inline_prof_abi kTable{

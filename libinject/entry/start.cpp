@@ -1,20 +1,51 @@
+// Starts a run: at the first GPU call, or when libcuda loads this library (CUDA_INJECTION64_PATH)
+// as it is initialised (CUPTI 13.0 User Guide, "Injection").
 #include "hook/start.hpp"
 
 #include "cupti/cupti_client.hpp"
-#include "entry/injection.hpp"
+#include "hook/export.hpp"
 #include "hook/guard.hpp"
 #include "session/session.hpp"
 #include "session/trigger.hpp"
 #include "sys/config.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/original_dlsym.hpp"
 
+#include <atomic>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string>
+#include <sys/auxv.h>
+
+INLINE_PROF_EXPORT int InitializeInjection();
 
 namespace inline_prof::entry {
 namespace {
+
+// libcuda has loaded this library, and it was not preloaded: our wrappers are behind nothing then.
+constinit std::atomic<bool> came_by_injection{false};
+
+// Such a program must not write files that its caller names. A program may define getauxval: the
+// one behind us is glibc's.
+bool is_set_user_id() noexcept {
+  const auto value_of =
+      reinterpret_cast<decltype(&getauxval)>(sys::glibc_dlsym()(RTLD_NEXT, "getauxval"));
+  return value_of != nullptr && value_of(AT_SECURE) != 0;
+}
+
+// Preloaded libraries stand in the scope of the program itself, a library that libcuda loads does
+// not.
+bool is_preloaded() noexcept {
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  if (program == nullptr) return false;
+  void* found = sys::glibc_dlsym()(program, "InitializeInjection");
+  if (found == nullptr)
+    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
+  dlclose(program);
+  return found == reinterpret_cast<void*>(&InitializeInjection);
+}
 
 // CUDA does not survive fork(), nor does our writer thread.  Nothing is freed: a thread that no
 // longer exists may have held any of our locks.
@@ -34,10 +65,8 @@ void flush_at_exit() {
 // is off.
 bool settle_backend(sys::Config& config) {
   using sys::Backend;
-  if (!config.backend) {
-    config.backend = came_by_injection() ? Backend::kCupti : Backend::kDriver;
-  }
-  if (*config.backend == Backend::kCupti || !came_by_injection()) return true;
+  if (!config.backend) config.backend = came_by_injection ? Backend::kCupti : Backend::kDriver;
+  if (*config.backend == Backend::kCupti || !came_by_injection) return true;
   sys::turn_off("configuration",
                 "INLINE_PROF_BACKEND=driver: expected cupti under CUDA_INJECTION64_PATH; the "
                 "driver's functions are wrapped in a process that preloads the library");
@@ -87,8 +116,17 @@ void start() {
 }
 
 }  // namespace
-
 }  // namespace inline_prof::entry
+
+// Returns 1, as tools do.
+int InitializeInjection() {
+  using namespace inline_prof;
+  // The wrappers of a preloaded library see everything.
+  if (entry::is_set_user_id() || entry::is_preloaded()) return 1;
+  entry::came_by_injection.store(true);
+  hook::start_once();
+  return 1;
+}
 
 void inline_prof_start() {
   inline_prof::entry::start();

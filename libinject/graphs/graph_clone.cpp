@@ -32,6 +32,38 @@ bool replaceable_edges(CUresult (*ask)(CUgraphNode, Edges&), CUgraphNode node, E
 // How long to wait for the upload before the clone is launched anyway.
 constexpr int kLongestUploadMs = 200;
 
+bool is_programmatic(const CUgraphEdgeData& edge) {
+  return edge.from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC && edge.to_port == 0 &&
+         edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+}
+
+bool is_full(const CUgraphEdgeData& edge) {
+  return edge.from_port == 0 && edge.to_port == 0 && edge.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+}
+
+using Query = CUresult(CUDAAPI*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*);
+
+// cuda.h, cuGraphNodeGetDependencies: entries beyond the last are set to null, and the number is
+// that of those obtained.  Asking for the number alone may be refused where edges carry data.
+CUresult ask(Query query, CUgraphNode node, Edges& edges) {
+  if (query == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  constexpr std::size_t most = std::size_t{1} << 20;
+  for (std::size_t room = 16;; room *= 4) {
+    edges.nodes.assign(room, nullptr);
+    edges.data.assign(room, {});
+    std::size_t count = room;
+    const CUresult result = query(node, edges.nodes.data(), edges.data.data(), &count);
+    if (result == CUDA_SUCCESS && count >= room && room < most) continue;  // there may be more
+    count = result == CUDA_SUCCESS ? std::min(count, room) : 0;
+    edges.nodes.resize(count);
+    edges.data.resize(count);
+    return result;
+  }
+}
+
+// How often a mirrored change waits for a launch of the clone that another thread is making.
+constexpr int kMostWaits = 1000;
+
 }  // namespace
 
 std::unique_ptr<GraphClone> GraphClone::build(const TimedNodes& nodes, CUcontext context,
@@ -213,39 +245,6 @@ CUgraphNode GraphClone::clone_node_of(CUgraphNode node) const noexcept {
   return clone_node;
 }
 
-namespace {
-
-bool is_programmatic(const CUgraphEdgeData& edge) {
-  return edge.from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC && edge.to_port == 0 &&
-         edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-}
-
-bool is_full(const CUgraphEdgeData& edge) {
-  return edge.from_port == 0 && edge.to_port == 0 && edge.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
-}
-
-using Query = CUresult(CUDAAPI*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*);
-
-// cuda.h, cuGraphNodeGetDependencies: entries beyond the last are set to null, and the number is
-// that of those obtained.  Asking for the number alone may be refused where edges carry data.
-CUresult ask(Query query, CUgraphNode node, Edges& edges) {
-  if (query == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  constexpr std::size_t most = std::size_t{1} << 20;
-  for (std::size_t room = 16;; room *= 4) {
-    edges.nodes.assign(room, nullptr);
-    edges.data.assign(room, {});
-    std::size_t count = room;
-    const CUresult result = query(node, edges.nodes.data(), edges.data.data(), &count);
-    if (result == CUDA_SUCCESS && count >= room && room < most) continue;  // there may be more
-    count = result == CUDA_SUCCESS ? std::min(count, room) : 0;
-    edges.nodes.resize(count);
-    edges.data.resize(count);
-    return result;
-  }
-}
-
-}  // namespace
-
 bool Edges::are_full() const {
   return std::all_of(data.begin(), data.end(), is_full);
 }
@@ -263,13 +262,6 @@ CUresult edges_to(CUgraphNode node, Edges& edges) {
 CUresult edges_from(CUgraphNode node, Edges& edges) {
   return ask(sys::graph_api().get_dependents, node, edges);
 }
-
-namespace {
-
-// How often a mirrored change waits for a launch of the clone that another thread is making.
-constexpr int kMostWaits = 1000;
-
-}  // namespace
 
 LiveClone& live_clone() {
   static auto* const one = new LiveClone;  // never destroyed: hooks may run at exit

@@ -4,6 +4,7 @@
 #include "hook/guard.hpp"
 #include "hook/launch.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -71,9 +72,12 @@ class Observer {
   ~Observer() = default;
 };
 
+inline constinit std::atomic<Observer*> the_observer{nullptr};
+
 // Null before the first GPU call, and in a forked child.
-[[nodiscard]] Observer* observer() noexcept;
-void set_observer(Observer* observer) noexcept;
+[[nodiscard]] inline Observer* observer() noexcept {
+  return the_observer.load(std::memory_order_acquire);
+}
 
 // Tells the session, inside the fence.
 template <typename Report>

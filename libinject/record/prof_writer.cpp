@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <vector>
 
 namespace inline_prof::record {
 namespace {

@@ -21,8 +21,6 @@ namespace inline_prof::record {
 
 // The findings of a run that is watched, since its events were characterised.  The events' own
 // histories are theirs (EventRecord::history).
-struct EventRecord;
-
 struct MachineHistory {
   int device_id = 0;
   watch::MachineReadings readings{};

@@ -22,12 +22,28 @@ bool is_for_its_cost_alone(const Session& session) noexcept {
   return session.state() == RunState::kOverheadMeasurement;
 }
 
+hook::LaunchTicket measured(hook::LaunchTicket ticket, timer::ContextTimer::Pair* pair) noexcept {
+  ticket.kind = hook::LaunchTicket::Kind::kMeasured;
+  ticket.pair_of = hook::PairOf::kArmedEvent;
+  ticket.pair = pair;
+  return ticket;
+}
+
 // No launch is let through unmarked in between.
 void publish(std::span<const void* const> functions, std::uint64_t handles, bool are_marked) {
   using launch::LaunchFilter;
   if (are_marked) launch::filter.add(LaunchFilter::kMarking);
   launch::filter.arm(functions, handles);
   if (!are_marked) launch::filter.remove(LaunchFilter::kMarking);
+}
+
+ArmedEvent* find_in(std::span<ArmedEvent> armed, const void* function,
+                    const void* stream) noexcept {
+  const auto found = std::find_if(armed.begin(), armed.end(), [&](const ArmedEvent& each) {
+    return each.function.load(std::memory_order_relaxed) == function &&
+           each.stream.load(std::memory_order_relaxed) == stream;
+  });
+  return found == armed.end() ? nullptr : &*found;
 }
 
 bool is_met_by_threads(const void* stream) noexcept {
@@ -49,13 +65,7 @@ void Arming::open_gates() noexcept {
 }
 
 ArmedEvent* Arming::find(const void* function, const void* stream) noexcept {
-  for (ArmedEvent& each : armed()) {
-    if (each.function.load(std::memory_order_relaxed) == function &&
-        each.stream.load(std::memory_order_relaxed) == stream) {
-      return &each;
-    }
-  }
-  return nullptr;
+  return find_in(armed(), function, stream);
 }
 
 WantedOccurrence* Arming::count_occurrence(ArmedEvent& armed) noexcept {
@@ -93,8 +103,7 @@ timer::ContextTimer::Pair* Arming::open_pair(timer::ContextTimer& timer, CUstrea
 }
 
 void Arming::close_pair(const void* stream, timer::ContextTimer::Pair& pair) {
-  const auto timed = pair.is_watched ? session_.watching.budget().time_now_and_then()
-                                     : WatchBudget::Timed(nullptr);
+  const auto timed = session_.watching.budget().time_now_and_then(pair.is_watched);
   // A failure is counted where it is noticed.
   const auto result = pair.timer->end(static_cast<CUstream>(const_cast<void*>(stream)), pair);
   if (result == timer::ContextTimer::EndResult::kSpoiled) {
@@ -107,7 +116,7 @@ timer::ContextTimer::Pair* Arming::begin_pair(ArmedEvent& armed, WantedOccurrenc
                                               OtherThreads others) {
   WatchBudget& budget = session_.watching.budget();
   const bool is_watched = session_.watching.is_on();
-  const auto timed = is_watched ? budget.time_now_and_then() : WatchBudget::Timed(nullptr);
+  const auto timed = budget.time_now_and_then(is_watched);
   const auto generation = generation_.load(std::memory_order_acquire);
   record::EventRecord* event = wanted.event.load(std::memory_order_relaxed);
   timer::ContextTimer* timer = armed.timer.load(std::memory_order_relaxed);
@@ -161,10 +170,7 @@ hook::LaunchTicket Arming::begin_part_of_label(ArmedEvent& armed, WantedOccurren
   auto* pair = first == nullptr ? nullptr : first->open.exchange(nullptr);
   if (pair == nullptr) return ticket;
   wanted.taken.store(pair, std::memory_order_release);
-  ticket.kind = hook::LaunchTicket::Kind::kMeasured;
-  ticket.pair_of = hook::PairOf::kArmedEvent;
-  ticket.pair = pair;
-  return ticket;
+  return measured(ticket, pair);
 }
 
 hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
@@ -182,7 +188,7 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
   if (event->is_inside_graph()) {
     WatchBudget& budget = session_.watching.budget();
     const bool is_watched = session_.watching.is_on();
-    const auto timed = is_watched ? budget.time_now_and_then() : WatchBudget::Timed(nullptr);
+    const auto timed = budget.time_now_and_then(is_watched);
     auto replay = session_.graph_kernels.before_replay(
         *launch.graph, launch.stream, *event, *armed->timer.load(std::memory_order_relaxed),
         iteration_.load(std::memory_order_relaxed));
@@ -208,10 +214,7 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
     of_op.pair = pair;
     return {};  // ends with the library call
   }
-  ticket.kind = Kind::kMeasured;
-  ticket.pair_of = hook::PairOf::kArmedEvent;
-  ticket.pair = pair;
-  return ticket;
+  return measured(ticket, pair);
 }
 
 // Returns this iteration's entry of this function on this stream, created if missing.  Null if
@@ -219,13 +222,7 @@ hook::LaunchTicket Arming::begin_launch(const hook::Launch& launch) {
 ArmedEvent* Arming::entry_for(const LaunchSite& site, std::uint32_t& count) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
   const void* stream = site.slot->stream.load(std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ArmedEvent& known = armed_[i];
-    if (known.function.load(std::memory_order_relaxed) == function &&
-        known.stream.load(std::memory_order_relaxed) == stream) {
-      return &known;
-    }
-  }
+  if (ArmedEvent* known = find_in({armed_.data(), count}, function, stream)) return known;
   if (count == armed_.size()) return nullptr;
   ArmedEvent& fresh = armed_[count++];
   fresh.function.store(function, std::memory_order_relaxed);
@@ -331,18 +328,12 @@ void Arming::rename(const void* old_function, const void* old_stream, const void
                     const void* stream) noexcept {
   if (session_.source.move(old_function, old_stream, function, stream))
     launch::filter.add_handle(function);
-  const auto all = armed();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    ArmedEvent& each = all[i];
-    if (each.function.load(std::memory_order_relaxed) != old_function ||
-        each.stream.load(std::memory_order_relaxed) != old_stream) {
-      continue;
-    }
-    each.stream.store(stream, std::memory_order_relaxed);
-    each.function.store(function, std::memory_order_release);
-    launch::filter.rename(i, function);
-    if (each.graph.load(std::memory_order_relaxed) == nullptr) launch::filter.add_handle(function);
-  }
+  ArmedEvent* const armed = find(old_function, old_stream);
+  if (armed == nullptr) return;
+  armed->stream.store(stream, std::memory_order_relaxed);
+  armed->function.store(function, std::memory_order_release);
+  launch::filter.rename(static_cast<std::size_t>(armed - armed_.data()), function);
+  if (armed->graph.load(std::memory_order_relaxed) == nullptr) launch::filter.add_handle(function);
 }
 
 void Arming::disarm() noexcept {

@@ -1,12 +1,14 @@
-#include "session/completeness.hpp"
-
+// Whether prof.json has everything that was asked for, and what it says where it has not.
+//
+// A file is complete if the run came to an orderly end (all was measured, or the process ended by
+// itself after the plan was through; no signal, no fault that switched profiling off), and if every
+// event that was asked for has all its samples, or a reason that stands with it in the file.  A
+// run without iterations asks for as many samples as there is time for.
 #include "session/session.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 
 namespace inline_prof::session {
 namespace {

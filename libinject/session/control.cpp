@@ -34,6 +34,15 @@ const char* words_for(RunState state, bool is_watched) {
   return "done";
 }
 
+constexpr double kSecondsBetweenCommands = 60;
+
+// With a point, whatever the application's locale is.
+std::string text_of_number(double value) {
+  record::JsonWriter json;
+  json.number(value);
+  return json.str();
+}
+
 }  // namespace
 
 void Control::look() {
@@ -109,19 +118,6 @@ std::string Control::status() {
   }
   return text + ", " + session_.writer->path();
 }
-
-namespace {
-
-constexpr double kSecondsBetweenCommands = 60;
-
-// With a point, whatever the application's locale is.
-std::string text_of_number(double value) {
-  record::JsonWriter json;
-  json.number(value);
-  return json.str();
-}
-
-}  // namespace
 
 std::string ChangeCommand::tell(const Report& report, double now_s) {
   if ((started_s_ && now_s - *started_s_ < kSecondsBetweenCommands) || command_.is_running()) {

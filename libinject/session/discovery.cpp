@@ -5,7 +5,6 @@
 #include "launch/copies.hpp"
 #include "launch/launch_filter.hpp"
 #include "libraries/op_frame.hpp"
-#include "session/graph_measurement.hpp"
 #include "session/session.hpp"
 
 #include <algorithm>

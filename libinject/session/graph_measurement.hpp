@@ -20,6 +20,7 @@
 namespace inline_prof::session {
 
 class Session;
+struct LaunchSite;
 
 class GraphMeasurement {
  public:
@@ -110,11 +111,7 @@ class GraphMeasurement {
 };
 
 // The events of a launched graph: one for each kernel in it, or for each library call and label of
-// its capture; if that is impossible, one for the whole graph.
-struct LaunchSite;
-class Session;
-
-// With the session's mutex held.
+// its capture; if that is impossible, one for the whole graph.  With the session's mutex held.
 void meet_replay(Session& session, LaunchSite& site, const hook::Launch& launch,
                  std::uint32_t occurrence);
 // Decides what becomes of each graph: events for its kernels, or one for the whole.

@@ -5,7 +5,7 @@
 #include "schedule/iteration_follower.hpp"
 #include "schedule/update_steps.hpp"
 #include "session/session.hpp"
-#include "session/waking.hpp"
+#include "session/trigger.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/thread_state.hpp"
@@ -415,7 +415,7 @@ bool IterationSource::starts_in_place_of_call(const void* function) {
 }
 
 void IterationSource::note_order(const LaunchSite& site) {
-  if (is_guessed_ || !waking::is_possible() || order_.size() == kLongestOrder) return;
+  if (is_guessed_ || !trigger::can_wake() || order_.size() == kLongestOrder) return;
   order_.push_back({.site = &site, .thread = &sys::this_thread});
 }
 
@@ -489,7 +489,7 @@ bool IterationSource::leaves_call_to_launch() noexcept {
 }
 
 void IterationSource::ask_for_calls() noexcept {
-  if (is_told_by_launches_.exchange(false, std::memory_order_acq_rel)) waking::wake();
+  if (is_told_by_launches_.exchange(false, std::memory_order_acq_rel)) trigger::wake();
 }
 
 void IterationSource::note_end_of_iterations() {

@@ -71,7 +71,7 @@ class IterationSource {
   // ended, or are in doubt, or a search behind it was given up.
   void search_again(const char* reason);
 
-  // --- Launches in place of calls.  An application that can be told to call again (waking.hpp)
+  // --- Launches in place of calls.  An application that can be told to call again (trigger.hpp)
   // needs to call only until the launches around its calls are known, and while they vary.
 
   // A launch of the first iteration of a discovery, in which all are met, and its beginning.

@@ -9,10 +9,8 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::session {
 namespace {
@@ -75,6 +73,9 @@ void note_captured_label(const labels::LabelEnd& end) {
   if (!end.is_start) return notes::close_label(end.label->name.c_str());
   notes::open_label(end.label->name.c_str(), take_pending_op(*end.label));
 }
+
+// A run may request data in every iteration; beyond this the file would be unusable.
+constexpr std::size_t kMostPerThread = 1'000'000;
 
 }  // namespace
 
@@ -268,13 +269,6 @@ void LabelEvents::describe(const char* text, const char* kind,
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }
-
-namespace {
-
-// A run may request data in every iteration; beyond this the file would be unusable.
-constexpr std::size_t kMostPerThread = 1'000'000;
-
-}  // namespace
 
 int record_data(Session& session, const char* label, void* stream, const char* data,
                 int device_id) {

@@ -3,7 +3,6 @@
 
 #include "labels/label.hpp"
 #include "record/event_record.hpp"
-#include "session/run_state.hpp"
 
 #include <inline_prof/abi.h>
 
@@ -67,8 +66,6 @@ class LabelEvents {
   std::atomic<bool> capture_opened_gates_{false};
   std::atomic<bool> are_calls_needed_{true};
 };
-
-class Session;
 
 // PROFILE_RECORD_DATA: 1 where data are wanted in this iteration; with `data` not null they are
 // kept.

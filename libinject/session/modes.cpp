@@ -2,11 +2,7 @@
 
 #include "launch/copies.hpp"
 #include "libraries/op_frame.hpp"
-#include "session/discovery.hpp"
-#include "session/planning.hpp"
-#include "session/run_controller.hpp"
 #include "session/session.hpp"
-#include "session/termination.hpp"
 #include "sys/log.hpp"
 
 #include <algorithm>
@@ -14,6 +10,32 @@
 #include <utility>
 
 namespace inline_prof::session {
+namespace {
+
+// Pairs of one context: two runs of the largest test.
+constexpr std::size_t kEventPairs = 4096;
+
+// Tags differ above the 48 bits of an address.
+constexpr int kTagShift = 48;
+
+constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+bool wants_samples(const LaunchSite& site) {
+  return site.sampled != nullptr &&
+         (site.sampled->capacity() == 0 || site.sampled->sample_count() < site.sampled->capacity());
+}
+
+// The first samples come quickly, 1, 2, 4 ... launches apart; later ones 2048 launches apart.  A
+// pair costs the application about 4 us and the launches between them at least 5 ms, which is below
+// 0.1 %.
+std::uint32_t launches_to_next_sample(const LaunchSite& site) {
+  if (!wants_samples(site)) return kNoLimit;
+  const std::uint32_t taken = site.sampled->sample_count();
+  return taken >= 11 ? kFarthest : 1U << taken;
+}
+
+}  // namespace
 
 record::EventRecord* OneShot::next_event(const void* function, CUstream stream, LaunchSite*& site) {
   site = session_.sites.find(function, stream);
@@ -87,16 +109,6 @@ void OneShot::record_label(const labels::LabelEnd& end, CUstream stream, const c
   session_.arming.close_pair(stream, *pair);
 }
 
-namespace {
-
-// Pairs of one context: two runs of the largest test.
-constexpr std::size_t kEventPairs = 4096;
-
-// Tags differ above the 48 bits of an address.
-constexpr int kTagShift = 48;
-
-}  // namespace
-
 bool UnitTests::is_measured(const UnitTest& test) const {
   return test.runs > session_.settings.warmup &&
          test.runs <= session_.settings.warmup + session_.settings.repeat;
@@ -161,30 +173,6 @@ void UnitTests::stop() {
   if (running() != nullptr) end_run();
 }
 
-// A run without iterations: launches of every kernel are sampled in turn, one at a time, and
-// counted exactly.  In prof.json the whole run is one iteration.
-
-namespace {
-
-constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
-constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
-
-bool wants_samples(const LaunchSite& site) {
-  return site.sampled != nullptr &&
-         (site.sampled->capacity() == 0 || site.sampled->sample_count() < site.sampled->capacity());
-}
-
-// The first samples come quickly, 1, 2, 4 ... launches apart; later ones 2048 launches apart.  A
-// pair costs the application about 4 us and the launches between them at least 5 ms, which is below
-// 0.1 %.
-std::uint32_t launches_to_next_sample(const LaunchSite& site) {
-  if (!wants_samples(site)) return kNoLimit;
-  const std::uint32_t taken = site.sampled->sample_count();
-  return taken >= 11 ? kFarthest : 1U << taken;
-}
-
-}  // namespace
-
 // The slot's limit is its trigger: the next launch at or above it leaves the quiet path and is
 // measured (before_launch), which sets the limit out of reach again.
 void WithoutIterations::choose_next_sample() {
@@ -211,8 +199,7 @@ void WithoutIterations::sample_from_now_on(LaunchSite& site) {
     site.sampled->shape = site.first_shape;
   }
   if (site.may_overlap) site.sampled->add_flag(record::Flag::kPdlRemoved);
-  site.sampled->start_index = session_.discovery.next_index();
-  site.sampled->end_index = session_.discovery.next_index();
+  session_.discovery.set_indices(*site.sampled);
   site.slot->limit.store(0, std::memory_order_relaxed);  // its next launch is the first sample
 }
 

@@ -42,8 +42,6 @@ class OneShot {
 
 // Mode unit_test: a run of a test lasts from PROFILE_UNIT_TEST_START(name) to
 // PROFILE_UNIT_TEST_STOP().  Its first runs are its warm-up; in later ones every event is measured.
-class Session;
-
 struct UnitTest {
   std::string name;
   std::uintptr_t tag = 0;  // keeps its launches apart from other tests' in the launch table
@@ -83,9 +81,6 @@ class UnitTests {
 
 // A run in which no iteration is found: launches of every kernel are sampled in turn, one at a
 // time, and counted exactly.  In prof.json the whole run is one iteration.
-struct LaunchSite;
-class Session;
-
 class WithoutIterations {
  public:
   explicit WithoutIterations(Session& session) : session_(session) {}

@@ -9,9 +9,7 @@
 #include <inline_prof/op_kind.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 
 namespace inline_prof::session {

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>

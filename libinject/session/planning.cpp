@@ -2,9 +2,6 @@
 #include "session/planning.hpp"
 
 #include "base/random.hpp"
-#include "schedule/classes.hpp"
-#include "schedule/select.hpp"
-#include "session/graph_measurement.hpp"
 #include "session/session.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
@@ -18,7 +15,6 @@
 #include <numeric>
 #include <string_view>
 #include <tuple>
-#include <unordered_set>
 
 namespace inline_prof::session {
 namespace {

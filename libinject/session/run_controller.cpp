@@ -7,7 +7,6 @@
 #include "sys/log.hpp"
 
 #include <algorithm>
-#include <string>
 
 namespace inline_prof::session {
 namespace {
@@ -23,6 +22,17 @@ constexpr std::int64_t kSearchedInWarmup = 256;
 // A twentieth of the iterations is worth a warning.
 constexpr std::int64_t kManyLeftOut = 20;
 
+// Blocks can be told apart while the application is ahead of the GPU by at most this many
+// iterations.
+constexpr std::int64_t kLongestLead = 32;
+constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
+constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels
+constexpr std::int64_t kMostQuads = 12;     // more than enough for a bootstrap over them
+
+constexpr std::size_t kRemembered = 16;  // armed iterations
+
+constexpr std::int64_t kSecondsBetween = 5;
+
 }  // namespace
 
 RunController::Choice RunController::choose_in_one_shot(std::int64_t iteration) const {
@@ -35,15 +45,13 @@ RunController::Choice RunController::choose_in_one_shot(std::int64_t iteration) 
 RunController::Choice RunController::choose_by_need(std::int64_t iteration) {
   auto targets = session_.phases.course().adaptive->next(session_, iteration);
   if (session_.phases.course().adaptive->is_done()) return {.kind = Choice::Kind::kOver};
-  if (targets.empty()) return {};
-  return {.kind = Choice::Kind::kTargets, .targets = std::move(targets)};
+  return Choice::of(std::move(targets));
 }
 
 RunController::Choice RunController::choose_from_plan(std::int64_t iteration) const {
   const std::int64_t position = session_.phases.position_of(iteration);
-  if (const auto target = session_.phases.course().plan.event_at(position)) {
-    return {.kind = Choice::Kind::kTargets, .targets = {*target}};
-  }
+  if (const auto target = session_.phases.course().plan.event_at(position))
+    return Choice::of({*target});
   const bool data_are_wanted =
       iteration <= session_.settings.warmup + session_.config.data_iterations;
   return {.kind = position > session_.phases.course().plan.last_iteration() && !data_are_wanted
@@ -57,15 +65,14 @@ RunController::Choice RunController::choose_for_overhead(std::int64_t iteration)
   if (!targets) return {};
   if (session_.settings.mode == schedule::Mode::kOneShot)
     return {.kind = Choice::Kind::kEverything};
-  return {.kind = Choice::Kind::kTargets, .targets = std::move(*targets)};
+  return Choice::of(std::move(*targets));
 }
 
 // Comes last; in an iteration during which a clone is built nothing is measured.
 RunController::Choice RunController::choose_inside_graphs() {
   const auto target = session_.graph_kernels.next();
   if (session_.graph_kernels.is_over()) return {.kind = Choice::Kind::kOver};
-  if (!target) return {};
-  return {.kind = Choice::Kind::kTargets, .targets = {*target}};
+  return target ? Choice::of({*target}) : Choice{};
 }
 
 RunController::Choice RunController::choose(std::int64_t iteration) {
@@ -114,11 +121,8 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   // Our own thread reads what is watched.
   if (!is_watched) session_.contexts.poll_all();
   if (session_.phases.has_left(iteration, was_void)) return;
-  if (is_watched && watching.is_wanted()) {
-    auto targets = watching.start_iteration(iteration);
-    const auto kind = targets.empty() ? Choice::Kind::kNothing : Choice::Kind::kTargets;
-    return carry_out({.kind = kind, .targets = std::move(targets)}, iteration);
-  }
+  if (is_watched && watching.is_wanted())
+    return carry_out(Choice::of(watching.start_iteration(iteration)), iteration);
   session_.contexts.record_origins(iteration);
   session_.progress.report(iteration);
   Choice choice = choose(iteration);
@@ -206,7 +210,7 @@ void RunController::close_record() {
     session_.run.not_seen.push_back(std::to_string(graphs) +
                                     " graph launches: counted, the kernels inside are not timed");
   }
-  if (const auto unwrapped = hook::unwrapped_count(); unwrapped > 0) {
+  if (const auto unwrapped = hook::unwrapped_functions.load(); unwrapped > 0) {
     session_.run.not_seen.push_back(std::to_string(unwrapped) +
                                     " driver functions with a third address were not wrapped");
   }
@@ -284,19 +288,6 @@ bool RunController::start_iteration() {
   return true;
 }
 
-namespace {
-
-// Blocks can be told apart while the application is ahead of the GPU by at most this many
-// iterations.
-constexpr std::int64_t kLongestLead = 32;
-constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
-constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels
-constexpr std::int64_t kMostQuads = 12;     // more than enough for a bootstrap over them
-
-constexpr std::size_t kRemembered = 16;  // armed iterations
-
-}  // namespace
-
 void Overhead::note_armed(const std::vector<std::size_t>& targets) {
   if (first_ != 0) return;
   if (armed_lately_.size() == kRemembered) armed_lately_.erase(armed_lately_.begin());
@@ -343,12 +334,6 @@ void Overhead::gather() {
     blocks.pop_back();
   session_.run.overhead_blocks = std::move(blocks);
 }
-
-namespace {
-
-constexpr std::int64_t kSecondsBetween = 5;
-
-}  // namespace
 
 std::int64_t Progress::iterations_left(std::int64_t iteration) const {
   if (session_.phases.course().adaptive)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::session {
@@ -30,6 +31,12 @@ class RunController {
   struct Choice {
     enum class Kind { kNothing, kTargets, kEverything, kOver } kind = Kind::kNothing;
     std::vector<std::size_t> targets{};
+
+    // Nothing where there are no targets.
+    [[nodiscard]] static Choice of(std::vector<std::size_t> targets) {
+      const Kind kind = targets.empty() ? Kind::kNothing : Kind::kTargets;
+      return {.kind = kind, .targets = std::move(targets)};
+    }
   };
 
   void start_in_warmup(std::int64_t iteration);
@@ -53,8 +60,6 @@ class RunController {
 
 // The overhead measurement after the last sample: blocks of iterations, armed, not armed, not
 // armed, armed, and again.  With the session's mutex held, unless noted.
-class Session;
-
 class Overhead {
  public:
   explicit Overhead(Session& session) : session_(session) {}
@@ -87,8 +92,6 @@ class Overhead {
 };
 
 // Prints the progress on stderr, for a user who waits.
-class Session;
-
 class Progress {
  public:
   explicit Progress(Session& session) : session_(session) {}

@@ -7,11 +7,8 @@
 #include "record/output_file.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
-#include "session/graph_measurement.hpp"
 #include "session/termination.hpp"
 #include "session/trigger.hpp"
-#include "session/waking.hpp"
-#include "sys/config.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
@@ -269,7 +266,7 @@ bool Session::tick() {
 // Called every second on the writer's thread.
 void Session::watch() {
   machine.every_second();
-  waking::retry();
+  trigger::retry_to_wake();
   watching.every_second();
   if (state() != RunState::kMeasuring) return;
   if (watching.is_paused() || (watching.is_on() && watching.waits_for_iteration())) return;
@@ -356,7 +353,7 @@ void Session::finish() {
   one_shot.stop();
   arming.disarm();
   sys::turn_off_silently();
-  waking::wake();
+  trigger::wake();
   writer->finish(is_complete_);
 }
 
@@ -429,10 +426,6 @@ std::uint64_t Session::samples_taken() const {
   return count;
 }
 
-void Session::context_created(CUcontext context) {
-  contexts.created(context);
-}
-
 void Session::context_gone(CUcontext context) {
   graphs::live_clone().context_gone(context);
   const std::lock_guard lock(mutex);
@@ -488,30 +481,14 @@ void Session::thread_may_launch() {
   if (state() == RunState::kMeasuring && !watching.is_on()) arming.expect_new_thread();
 }
 
-void Session::host_copies() {
-  source.note_host_wait();
-}
-
-void Session::ranks_reduce(std::size_t bytes) {
-  source.note_reduction(bytes);
-}
-
 void Session::host_waits() {
   source.note_host_wait();
   source.note_hint();
 }
 
-bool Session::range_opens(const char* text) noexcept {
-  return source.note_range(text);
-}
-
 void Session::capture_begins() noexcept {
   source.ask_for_calls();  // replays will launch something else
   label_events.capture_begins();
-}
-
-void Session::capture_ends() noexcept {
-  label_events.capture_ends();
 }
 
 hook::GraphNeeds Session::graph_needs() {
@@ -527,22 +504,18 @@ hook::GraphNeeds Session::graph_is_made() {
   return graph_needs();
 }
 
-void Session::make_room_for_graphs() {
-  discovery.make_room_before_iterations();
-}
-
 bool begin(sys::Config config) {
   launch::prepare_for_launching_threads();
   auto* fresh = new Session(std::move(config));  // never destroyed: see session.hpp
   if (!fresh->open()) return false;
   the_one.store(fresh, std::memory_order_release);
-  hook::set_observer(fresh);
+  hook::the_observer.store(fresh, std::memory_order_release);
   return true;
 }
 
 void forget_everything() noexcept {
-  hook::set_observer(nullptr);
-  waking::set(nullptr, nullptr);
+  hook::the_observer.store(nullptr, std::memory_order_release);
+  trigger::let_wake(nullptr, nullptr);
   the_one.store(nullptr, std::memory_order_release);
 }
 

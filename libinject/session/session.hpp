@@ -7,7 +7,6 @@
 #include "schedule/request.hpp"
 #include "schedule/settings.hpp"
 #include "session/arming.hpp"
-#include "session/completeness.hpp"
 #include "session/contexts.hpp"
 #include "session/control.hpp"
 #include "session/discovery.hpp"
@@ -21,7 +20,6 @@
 #include "session/planning.hpp"
 #include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
-#include "session/run_state.hpp"
 #include "session/sites.hpp"
 #include "session/watching.hpp"
 #include "sys/config.hpp"
@@ -38,6 +36,24 @@
 #include <vector>
 
 namespace inline_prof::session {
+
+// How far the run is.
+enum class RunState : int {
+  kBeforeIterations,   // launches are counted, no iteration has begun
+  kWithoutIterations,  // none will: launches of every kernel are sampled in turn
+  kDiscovering,        // warm-up
+  kMeasuring,
+  kOverheadMeasurement,  // all samples are recorded; what measuring costs is measured
+  kDraining,             // all is recorded, not all is read
+  kUnitTests,            // mode unit_test: no iterations, each test has its own iterations
+  kDone,
+};
+
+enum class End {
+  kMeasured,  // every sample has been recorded and read
+  kExit,      // the process ends by itself
+  kBySignal,  // it is ended
+};
 
 // Composes the parts of a run.  Made at the first GPU call, never destroyed: hooks may be entered
 // while the process ends.
@@ -93,7 +109,7 @@ class Session final : public hook::Observer {
                     bool launched) override;
   void end_pair(timer::ContextTimer::Pair& pair, const void* stream, hook::PairOf pair_of) override;
   void count_graph_launch() noexcept override;
-  void context_created(CUcontext context) override;
+  void context_created(CUcontext context) override { contexts.created(context); }
   void context_gone(CUcontext context) override;
   void primary_context_reset(CUdevice device) override;
   void primary_context_released(CUdevice device) override;
@@ -102,14 +118,16 @@ class Session final : public hook::Observer {
   void library_gone(CUlibrary library) override;
   void thread_may_launch() override;
   void host_waits() override;
-  void host_copies() override;
-  void ranks_reduce(std::size_t bytes) override;
-  [[nodiscard]] bool range_opens(const char* text) noexcept override;
+  void host_copies() override { source.note_host_wait(); }
+  void ranks_reduce(std::size_t bytes) override { source.note_reduction(bytes); }
+  [[nodiscard]] bool range_opens(const char* text) noexcept override {
+    return source.note_range(text);
+  }
   void capture_begins() noexcept override;
-  void capture_ends() noexcept override;
+  void capture_ends() noexcept override { label_events.capture_ends(); }
   [[nodiscard]] hook::GraphNeeds graph_is_made() override;
   [[nodiscard]] hook::GraphNeeds graph_needs() override;
-  void make_room_for_graphs() override;
+  void make_room_for_graphs() override { discovery.make_room_before_iterations(); }
   void warn_once(std::string warning) override;
 
   // --- set when the run is opened
@@ -170,6 +188,16 @@ class Session final : public hook::Observer {
   std::atomic<std::uint64_t> graph_launches_{0};  // of graphs that are not followed
   std::atomic<bool> is_complete_{false};          // once it is over, or is watched
 };
+
+// completeness.cpp.  With the session's mutex held:
+// Decides whether the present phase has all that was asked for; the run goes on.
+[[nodiscard]] bool settle_characterisation(Session& session);
+// Decides, for good: a run ends once.  Says on stderr and in the file what is missing, and gives
+// each event that is short of samples its reason.
+[[nodiscard]] bool settle_completeness(Session& session, End end);
+// Returns true if the plan is over, and most of what it asked for was not launched in its turn: the
+// iterations that were found may be parts of longer ones, or a loop of the set-up.
+[[nodiscard]] bool most_samples_are_missing(Session& session);
 
 // Null before the first GPU call, and in a forked child.
 [[nodiscard]] Session* the_session() noexcept;

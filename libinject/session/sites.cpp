@@ -7,7 +7,6 @@
 #include "sys/cuda_api.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace inline_prof::session {
 namespace {

@@ -1,6 +1,5 @@
 #include "session/trigger.hpp"
 
-#include "sys/config.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/signal_action.hpp"
@@ -14,6 +13,10 @@ namespace {
 
 constinit std::atomic<bool> paused{false};
 constinit std::atomic<bool> resumed{false};
+
+constinit std::atomic<Schedule> schedule_wake{nullptr};
+constinit std::atomic<Work> work_of_wake{nullptr};
+constinit std::atomic<bool> wake_is_due{false};
 
 void on_signal(int) {
   const int error = errno;
@@ -57,6 +60,26 @@ bool is_resumed() noexcept {
 
 bool was_paused() noexcept {
   return resumed.load(std::memory_order_relaxed) && resumed.exchange(false);
+}
+
+void let_wake(Schedule schedule, Work work) noexcept {
+  work_of_wake.store(work, std::memory_order_relaxed);
+  schedule_wake.store(work == nullptr ? nullptr : schedule, std::memory_order_release);
+}
+
+bool can_wake() noexcept {
+  return schedule_wake.load(std::memory_order_relaxed) != nullptr;
+}
+
+void wake() noexcept {
+  const Schedule schedule = schedule_wake.load(std::memory_order_acquire);
+  if (schedule == nullptr) return;
+  wake_is_due.store(schedule(work_of_wake.load(std::memory_order_relaxed), nullptr) != 0,
+                    std::memory_order_relaxed);
+}
+
+void retry_to_wake() noexcept {
+  if (wake_is_due.load(std::memory_order_relaxed)) wake();
 }
 
 }  // namespace inline_prof::session::trigger

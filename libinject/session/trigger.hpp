@@ -1,4 +1,5 @@
-// Measuring that begins and stops while the program runs: with a signal, or as prof-run ctl asks.
+// Measuring that begins and stops while the program runs: with a signal, or as prof-run ctl asks;
+// and an application that sleeps meanwhile.
 #pragma once
 
 #include "sys/config.hpp"
@@ -18,5 +19,15 @@ void set_paused(bool wanted) noexcept;
 [[nodiscard]] bool was_paused() noexcept;
 // The same, without taking note of it.
 [[nodiscard]] bool is_resumed() noexcept;
+
+// Tells an application that sleeps, as it was not wanted, that its calls are wanted again, or never
+// more (abi.h, `wake`).  A null `schedule`: the application cannot be told any more.
+using Work = int (*)(void*);
+using Schedule = int (*)(Work, void*);
+void let_wake(Schedule schedule, Work work) noexcept;
+[[nodiscard]] bool can_wake() noexcept;
+void wake() noexcept;
+// Called each second: tries again if the application had no room for it.
+void retry_to_wake() noexcept;
 
 }  // namespace inline_prof::session::trigger

@@ -71,8 +71,10 @@ class WatchBudget {
     std::int64_t began_ns_;
   };
   static constexpr std::uint32_t kTimedOf = 8;
-  [[nodiscard]] Timed time_now_and_then() noexcept {
-    const bool is_timed = calls_.fetch_add(1, std::memory_order_relaxed) % kTimedOf == 0;
+  // Not at all if the call is not of watching.
+  [[nodiscard]] Timed time_now_and_then(bool is_watched) noexcept {
+    const bool is_timed =
+        is_watched && calls_.fetch_add(1, std::memory_order_relaxed) % kTimedOf == 0;
     return Timed(is_timed ? this : nullptr, kTimedOf);
   }
 

@@ -9,6 +9,19 @@ namespace {
 
 constinit CudaApi cuda_functions;
 
+constinit GraphApi graph_functions;
+
+template <typename Function>
+void find(Function& function, const char* symbol) {
+  function = reinterpret_cast<Function>(find_loaded(kDriverSoname, symbol));
+}
+
+void load() {
+#define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
+  INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)
+#undef INLINE_PROF_FIND
+}
+
 }  // namespace
 
 const char* load_cuda() noexcept {
@@ -30,23 +43,6 @@ const char* load_cuda() noexcept {
 const CudaApi& cuda() noexcept {
   return cuda_functions;
 }
-
-namespace {
-
-constinit GraphApi graph_functions;
-
-template <typename Function>
-void find(Function& function, const char* symbol) {
-  function = reinterpret_cast<Function>(find_loaded(kDriverSoname, symbol));
-}
-
-void load() {
-#define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
-  INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)
-#undef INLINE_PROF_FIND
-}
-
-}  // namespace
 
 bool GraphApi::can_time_nodes() const noexcept {
 #define INLINE_PROF_IS_THERE(member, symbol, needed, ...) &&(!(needed) || (member) != nullptr)

@@ -73,11 +73,10 @@ bool has_room() noexcept {
 }
 
 // The line takes 3 KiB of stack.
-[[gnu::format(printf, 1, 2)]] void write_line(const char* format, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, format);
+[[gnu::format(printf, 1, 0)]] void say_anyway(const char* format, va_list& arguments) noexcept {
+  const int saved_errno = errno;
   on_large_stack([&] { write_line(format, arguments); });
-  va_end(arguments);
+  errno = saved_errno;
 }
 
 }  // namespace
@@ -113,26 +112,20 @@ void say(LogLevel level, const char* format, ...) noexcept {
     said.store(kMostLines + 1, std::memory_order_relaxed);
     if (before > kMostLines) return;
   }
-  const int saved_errno = errno;
-  if (before == kMostLines) {
-    write_line("%d lines have been written: further ones are left out", kMostLines);
-  } else {
-    va_list arguments;
-    va_start(arguments, format);
-    on_large_stack([&] { write_line(format, arguments); });
-    va_end(arguments);
-  }
-  errno = saved_errno;
+  static_assert(kMostLines == 64);
+  va_list arguments;
+  va_start(arguments, format);
+  if (before == kMostLines) format = "64 lines have been written: further ones are left out";
+  say_anyway(format, arguments);
+  va_end(arguments);
 }
 
 void say_uncounted(const char* format, ...) noexcept {
   if (LogLevel::kWarning > wanted.load(std::memory_order_relaxed)) return;
-  const int saved_errno = errno;
   va_list arguments;
   va_start(arguments, format);
-  on_large_stack([&] { write_line(format, arguments); });
+  say_anyway(format, arguments);
   va_end(arguments);
-  errno = saved_errno;
 }
 
 }  // namespace inline_prof::sys

@@ -25,6 +25,18 @@ namespace {
 constinit std::atomic<DlsymFunction> next{nullptr};
 constinit std::atomic<DlsymFunction> glibc{nullptr};
 
+void* find_loaded_here(const char* soname, const char* name) noexcept {
+  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) {
+    dlerror();  // NOLINT(concurrency-mt-unsafe): our failed look-up is not the application's
+    return nullptr;
+  }
+  void* function = glibc_dlsym()(library, name);
+  if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
+  dlclose(library);  // releases dlopen's count; the application's own keeps it loaded
+  return function;
+}
+
 }  // namespace
 
 DlsymFunction glibc_dlsym() noexcept {
@@ -46,22 +58,6 @@ DlsymFunction original_dlsym() noexcept {
   next.store(function, std::memory_order_relaxed);
   return function;
 }
-
-namespace {
-
-void* find_loaded_here(const char* soname, const char* name) noexcept {
-  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) {
-    dlerror();  // NOLINT(concurrency-mt-unsafe): our failed look-up is not the application's
-    return nullptr;
-  }
-  void* function = glibc_dlsym()(library, name);
-  if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
-  dlclose(library);  // releases dlopen's count; the application's own keeps it loaded
-  return function;
-}
-
-}  // namespace
 
 // The loader's functions take 4 KiB of stack.
 void* find_loaded(const char* soname, const char* name) noexcept {

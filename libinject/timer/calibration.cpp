@@ -375,6 +375,10 @@ class Calibrator {
   std::unique_ptr<HoldLimit> limit_;
 };
 
+// A hold lasts 2 ms at most where launches do not block, longer if the thread does not get to run.
+// This thread checks twice before it ends one.
+constexpr long kCheckNanoseconds = 150'000'000;
+
 }  // namespace
 
 record::Distribution distribution_of(std::vector<double>& values) {
@@ -397,14 +401,6 @@ CalibrationResult calibrate(CUcontext context, int device_id) noexcept {
     return {.states = {}, .note = "no calibration: out of memory"};
   }
 }
-
-namespace {
-
-// A hold lasts 2 ms at most where launches do not block, longer if the thread does not get to run.
-// This thread checks twice before it ends one.
-constexpr long kCheckNanoseconds = 150'000'000;
-
-}  // namespace
 
 bool HoldLimit::start(volatile std::uint32_t* flag) {
   flag_ = flag;

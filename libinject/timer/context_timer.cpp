@@ -1,6 +1,5 @@
 #include "timer/context_timer.hpp"
 
-#include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 #include "timer/last_wait.hpp"
