@@ -7,7 +7,6 @@
 #include "sys/original_dlsym.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
@@ -38,12 +37,12 @@ constexpr std::size_t kHookedFunctions =
 #undef INLINE_PROF_COUNT
 struct Table {
   std::array<HookedFunction, kHookedFunctions> functions{{
-#define INLINE_PROF_LAUNCH(symbol, name, version, slot, signature, originals)              \
-  {#symbol, #name, version, (slot) == kPerThread, address(hooked_##symbol), &originals[slot], \
-   (slot) == kPerThread ? nullptr : address(hooked_##name##_spare),                           \
+#define INLINE_PROF_LAUNCH(symbol, name, version, slot, signature, originals, spare)        \
+  {#symbol, name, version, (slot) == kPerThread, address(hooked_##symbol), &originals[slot], \
+   (slot) == kPerThread ? nullptr : address(spare),                                          \
    (slot) == kPerThread ? nullptr : &originals[kSpare]},
 #define INLINE_PROF_CALL(symbol, name, version, slot, ...)            \
-  {#symbol, #name, version, (slot) == kPerThread, address(hooked_##symbol), \
+  {#symbol, name, version, (slot) == kPerThread, address(hooked_##symbol), \
    &hook::call_originals[kIndexOf_##symbol], nullptr, nullptr},
       INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_LAUNCH)
       INLINE_PROF_HOOKED_CALLS(INLINE_PROF_CALL)
@@ -180,7 +179,7 @@ void* wrap(const HookedFunction& hooked, void* real) noexcept {
       return hooked.spare_wrapper;
     }
   }
-  hook::count_unwrapped();
+  hook::unwrapped_functions.fetch_add(1);
   return real;
 }
 

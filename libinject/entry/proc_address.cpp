@@ -12,7 +12,10 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
   const HookedFunction* hooked = hooked_by_request(symbol, version, flags);
   if (hooked == nullptr || is_inside_driver(caller)) return;
   hooked = hooked_by_address(*hooked, *function);
-  if (hooked == nullptr) return hook::count_unwrapped();
+  if (hooked == nullptr) {
+    hook::unwrapped_functions.fetch_add(1);
+    return;
+  }
   *function = wrap(*hooked, *function);
 }
 

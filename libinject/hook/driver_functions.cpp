@@ -10,12 +10,6 @@ namespace inline_prof::hook {
 constinit LaunchOriginals launch_originals;
 constinit std::array<std::atomic<void*>, kHookedCalls> call_originals;
 
-namespace {
-
-constinit std::atomic<unsigned long> unwrapped{0};
-
-}  // namespace
-
 // A caller of our export would have reached the next library in the order that has the function.
 // A library that came in by dlopen(RTLD_LOCAL) stands in no order.
 void* find_original(const char* symbol) noexcept {
@@ -31,14 +25,6 @@ void* resolved(std::atomic<void*>& original, const char* symbol) noexcept {
   void* found = find_original(symbol);
   if (found != nullptr && original.compare_exchange_strong(known, found)) return found;
   return known != nullptr ? known : found;
-}
-
-void count_unwrapped() noexcept {
-  unwrapped.fetch_add(1, std::memory_order_relaxed);
-}
-
-unsigned long unwrapped_count() noexcept {
-  return unwrapped.load(std::memory_order_relaxed);
 }
 
 }  // namespace inline_prof::hook

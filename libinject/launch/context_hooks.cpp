@@ -33,98 +33,51 @@ CUresult released(CUresult result, CUdevice device) {
   return result;
 }
 
-void before_reset(CUdevice device) {
-  tell("cuDevicePrimaryCtxReset",
-       [&](hook::Observer& session) { session.primary_context_reset(device); });
-}
-
-void before_destroy(CUcontext context) {
-  tell("cuCtxDestroy", [&](hook::Observer& session) { session.context_gone(context); });
-}
-
 }  // namespace
 
-CUresult CUDAAPI hooked_cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  const CUresult result = original_cuDevicePrimaryCtxRetain(context, device);
-  return created(result, context, "cuDevicePrimaryCtxRetain");
-}
+#define INLINE_PROF_CREATION(symbol, name, parameters, arguments) \
+  CUresult CUDAAPI hooked_##symbol parameters {                   \
+    return created(original_##symbol arguments, context, name);   \
+  }
+INLINE_PROF_CREATION(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",
+                     (CUcontext * context, CUdevice device), (context, device))
+INLINE_PROF_CREATION(cuCtxCreate, "cuCtxCreate",
+                     (CUcontext * context, unsigned flags, CUdevice device),
+                     (context, flags, device))
+INLINE_PROF_CREATION(cuCtxCreate_v2, "cuCtxCreate",
+                     (CUcontext * context, unsigned flags, CUdevice device),
+                     (context, flags, device))
+INLINE_PROF_CREATION(cuCtxCreate_v3, "cuCtxCreate",
+                     (CUcontext * context, void* affinities, int count, unsigned flags,
+                      CUdevice device),
+                     (context, affinities, count, flags, device))
+INLINE_PROF_CREATION(cuCtxCreate_v4, "cuCtxCreate",
+                     (CUcontext * context, void* parameters, unsigned flags, CUdevice device),
+                     (context, parameters, flags, device))
 
-CUresult CUDAAPI hooked_cuCtxCreate(CUcontext* context, unsigned flags, CUdevice device) {
-  const CUresult result = original_cuCtxCreate(context, flags, device);
-  return created(result, context, "cuCtxCreate");
-}
+#define INLINE_PROF_AFTER(symbol, Handle, note)     \
+  CUresult CUDAAPI hooked_##symbol(Handle handle) { \
+    return note(original_##symbol(handle), handle); \
+  }
+INLINE_PROF_AFTER(cuCtxSetCurrent, CUcontext, has_current)
+INLINE_PROF_AFTER(cuCtxPushCurrent, CUcontext, has_current)
+INLINE_PROF_AFTER(cuCtxPushCurrent_v2, CUcontext, has_current)
+INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease, CUdevice, released)
+INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease_v2, CUdevice, released)
 
-CUresult CUDAAPI hooked_cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
-  const CUresult result = original_cuCtxCreate_v2(context, flags, device);
-  return created(result, context, "cuCtxCreate");
-}
-
-CUresult CUDAAPI hooked_cuCtxCreate_v3(CUcontext* context, void* parameters, int parameter_count,
-                                       unsigned flags, CUdevice device) {
-  const CUresult result =
-      original_cuCtxCreate_v3(context, parameters, parameter_count, flags, device);
-  return created(result, context, "cuCtxCreate");
-}
-
-CUresult CUDAAPI hooked_cuCtxCreate_v4(CUcontext* context, void* parameters, unsigned flags,
-                                       CUdevice device) {
-  const CUresult result = original_cuCtxCreate_v4(context, parameters, flags, device);
-  return created(result, context, "cuCtxCreate");
-}
-
-CUresult CUDAAPI hooked_cuCtxSetCurrent(CUcontext context) {
-  return has_current(original_cuCtxSetCurrent(context), context);
-}
-
-CUresult CUDAAPI hooked_cuCtxPushCurrent(CUcontext context) {
-  return has_current(original_cuCtxPushCurrent(context), context);
-}
-
-CUresult CUDAAPI hooked_cuCtxPushCurrent_v2(CUcontext context) {
-  return has_current(original_cuCtxPushCurrent_v2(context), context);
-}
-
-CUresult CUDAAPI hooked_cuDevicePrimaryCtxRelease(CUdevice device) {
-  return released(original_cuDevicePrimaryCtxRelease(device), device);
-}
-
-CUresult CUDAAPI hooked_cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return released(original_cuDevicePrimaryCtxRelease_v2(device), device);
-}
-
-CUresult CUDAAPI hooked_cuDevicePrimaryCtxReset(CUdevice device) {
-  before_reset(device);
-  return original_cuDevicePrimaryCtxReset(device);
-}
-
-CUresult CUDAAPI hooked_cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  before_reset(device);
-  return original_cuDevicePrimaryCtxReset_v2(device);
-}
-
-CUresult CUDAAPI hooked_cuCtxDestroy(CUcontext context) {
-  before_destroy(context);
-  return original_cuCtxDestroy(context);
-}
-
-CUresult CUDAAPI hooked_cuCtxDestroy_v2(CUcontext context) {
-  before_destroy(context);
-  return original_cuCtxDestroy_v2(context);
-}
-
-CUresult CUDAAPI hooked_cuModuleUnload(CUmodule module) {
-  tell("cuModuleUnload", [&](hook::Observer& session) { session.module_gone(module); });
-  return original_cuModuleUnload(module);
-}
-
-CUresult CUDAAPI hooked_cuLibraryUnload(CUlibrary library) {
-  tell("cuLibraryUnload", [&](hook::Observer& session) { session.library_gone(library); });
-  return original_cuLibraryUnload(library);
-}
-
-CUresult CUDAAPI hooked_cuStreamDestroy_v2(CUstream stream) {
-  tell("cuStreamDestroy", [&](hook::Observer& session) { session.stream_gone(stream); });
-  return original_cuStreamDestroy_v2(stream);
-}
+#define INLINE_PROF_BEFORE(symbol, name, Handle, note)                  \
+  CUresult CUDAAPI hooked_##symbol(Handle handle) {                     \
+    tell(name, [&](hook::Observer& session) { session.note(handle); }); \
+    return original_##symbol(handle);                                   \
+  }
+INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", CUdevice,
+                   primary_context_reset)
+INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", CUdevice,
+                   primary_context_reset)
+INLINE_PROF_BEFORE(cuCtxDestroy, "cuCtxDestroy", CUcontext, context_gone)
+INLINE_PROF_BEFORE(cuCtxDestroy_v2, "cuCtxDestroy", CUcontext, context_gone)
+INLINE_PROF_BEFORE(cuModuleUnload, "cuModuleUnload", CUmodule, module_gone)
+INLINE_PROF_BEFORE(cuLibraryUnload, "cuLibraryUnload", CUlibrary, library_gone)
+INLINE_PROF_BEFORE(cuStreamDestroy_v2, "cuStreamDestroy", CUstream, stream_gone)
 
 }  // namespace inline_prof::launch

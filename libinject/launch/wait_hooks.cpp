@@ -22,29 +22,15 @@ void HostWait::note_end(std::uint32_t called_us) noexcept {
   timer::note_end_of_wait(called_us);
 }
 
-CUresult CUDAAPI hooked_cuEventSynchronize(CUevent event) {
-  const HostWait wait = note_wait("cuEventSynchronize");
-  return original_cuEventSynchronize(event);
-}
-
-CUresult CUDAAPI hooked_cuCtxSynchronize() {
-  const HostWait wait = note_wait("cuCtxSynchronize");
-  return original_cuCtxSynchronize();
-}
-
-CUresult CUDAAPI hooked_cuCtxSynchronize_v2(CUcontext context) {
-  const HostWait wait = note_wait("cuCtxSynchronize_v2");
-  return original_cuCtxSynchronize_v2(context);
-}
-
-CUresult CUDAAPI hooked_cuStreamSynchronize(CUstream stream) {
-  const HostWait wait = note_wait("cuStreamSynchronize");
-  return original_cuStreamSynchronize(stream);
-}
-
-CUresult CUDAAPI hooked_cuStreamSynchronize_ptsz(CUstream stream) {
-  const HostWait wait = note_wait("cuStreamSynchronize");
-  return original_cuStreamSynchronize_ptsz(stream);
-}
+#define INLINE_PROF_WAIT(symbol, name, parameters, arguments) \
+  CUresult CUDAAPI hooked_##symbol parameters {               \
+    const HostWait wait = note_wait(name);                    \
+    return original_##symbol arguments;                       \
+  }
+INLINE_PROF_WAIT(cuEventSynchronize, "cuEventSynchronize", (CUevent event), (event))
+INLINE_PROF_WAIT(cuCtxSynchronize, "cuCtxSynchronize", (), ())
+INLINE_PROF_WAIT(cuCtxSynchronize_v2, "cuCtxSynchronize_v2", (CUcontext context), (context))
+INLINE_PROF_WAIT(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream), (stream))
+INLINE_PROF_WAIT(cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream stream), (stream))
 
 }  // namespace inline_prof::launch

@@ -138,11 +138,12 @@ def names_in_list(text):
 
 
 def functions_in(file):
-    """Names X(name, ...) of a list of hooked functions; none where there is no such file."""
+    """Names X(name, ...) and ..._BOTH(X, name, form, suffix, ...) of a list of hooked functions; none where there is no such file."""
     if not file.exists():
         return set()
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S)
-    return set(re.findall(r"\bX\((\w+),", text))
+    both = re.findall(r"^ +\w+_BOTH\(X, (\w+), (\w*), (\w+),", text, flags=re.M)
+    return {*re.findall(r"\bX\((\w+),", text), *(name + form for name, form, _ in both), *map("".join, both)}
 
 
 def exports_marked_in(sources):

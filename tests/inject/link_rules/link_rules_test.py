@@ -100,6 +100,8 @@ class PlantedViolations(unittest.TestCase):
     def test_exports_agree(self):
         marked = "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n"
         self.assertEqual(self.exports("int one; int two;\n", "two\n", marked, driver="X(one, one, 4000)\n"), [])
+        self.assertEqual(self.exports("int one; int one_z; int two;\n", "two\n", marked,
+                                      driver="#define A_BOTH(X, a, b, c, ...)\n  A_BOTH(X, on, e, _z, 4000)\n"), [])
         # A library call with its version.
         self.assertEqual(self.exports(self.CALL, "one\n", self.MARKED, "X(call, 32)\n", "V_1 { }; V_2 { };\n"), [])
 

@@ -54,7 +54,7 @@ TEST(HookedByRequest, FindsEachFunctionOfTheListByItsOwnNameAndVersion) {
     EXPECT_NE(hooked_by_symbol(symbol)->wrapper, nullptr) << symbol;
   };
 #define INLINE_PROF_EXPECT_FOUND(symbol, name, version, slot, ...) \
-  expect_found(#symbol, #name, version, (slot) == hook::kPerThread);
+  expect_found(#symbol, name, version, (slot) == hook::kPerThread);
   INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_EXPECT_FOUND)
   INLINE_PROF_HOOKED_CALLS(INLINE_PROF_EXPECT_FOUND)
 #undef INLINE_PROF_EXPECT_FOUND
@@ -120,10 +120,10 @@ TEST(Wrap, KeepsARealFunctionForEachWrapper) {
   EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper);
   EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper) << "asked for a second time";
   EXPECT_EQ(wrap(*hooked, &originals[1]), hooked->spare_wrapper);
-  const unsigned long before = hook::unwrapped_count();
+  const unsigned long before = hook::unwrapped_functions.load();
   EXPECT_EQ(wrap(*hooked, &originals[2]), &originals[2])
       << "no third wrapper: the application gets the real one";
-  EXPECT_EQ(hook::unwrapped_count(), before + 1);
+  EXPECT_EQ(hook::unwrapped_functions.load(), before + 1);
   EXPECT_EQ(hooked->real->load(), &originals[0]);
   EXPECT_EQ(hooked->spare_original->load(), &originals[1]);
   hooked->real->store(nullptr);
