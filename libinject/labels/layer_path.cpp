@@ -59,12 +59,16 @@ void erase_started(std::uint64_t id) noexcept {
 // The text of a followed range is the pointer to what is followed.
 enum class Kind : std::uint8_t { kPushed, kStarted, kSet, kFollowed };
 
+struct Range {
+  std::uint64_t key;     // RangeOwner or id
+  const char* under;     // what was followed when the range was opened
+  std::uint16_t length;  // of its text
+  Kind kind;
+};
+
 struct OpenRanges {
-  std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
-  std::array<std::uint16_t, kDeepest> lengths;
-  std::array<Kind, kDeepest> kinds;
-  std::array<const char*, kDeepest> under;  // what was followed when the range was opened
-  std::array<char, kLongestText> text;      // of all ranges, one after the other
+  std::array<Range, kDeepest> all;
+  std::array<char, kLongestText> text;  // of all ranges, one after the other
   std::uint32_t count;
   std::uint32_t text_length;
   std::uint64_t pushed_without_text;  // deeper, or after the discovery
@@ -72,29 +76,39 @@ struct OpenRanges {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenRanges> open_ranges;
 
-// `at` is the number of the range, `begin` where its text begins.
-void remove(OpenRanges& ranges, std::size_t at, std::size_t begin) noexcept {
-  const std::size_t length = ranges.lengths[at];
-  std::memmove(&ranges.text[begin], &ranges.text[begin] + length,
-               ranges.text_length - begin - length);
-  ranges.text_length -= static_cast<std::uint32_t>(length);
-  for (std::size_t i = at + 1; i < ranges.count; ++i) {
-    ranges.keys[i - 1] = ranges.keys[i];
-    ranges.lengths[i - 1] = ranges.lengths[i];
-    ranges.kinds[i - 1] = ranges.kinds[i];
-    ranges.under[i - 1] = ranges.under[i];
+struct RangePlace {
+  std::size_t at;     // number of the range; ranges.count where there is none
+  std::size_t begin;  // of its text
+};
+
+template <typename Predicate>
+RangePlace innermost(const OpenRanges& ranges, const Predicate& is_it) noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.all[i - 1].length;
+    if (is_it(ranges.all[i - 1])) return {.at = i - 1, .begin = begin};
   }
+  return {.at = ranges.count, .begin = ranges.text_length};
+}
+
+void remove(OpenRanges& ranges, RangePlace place) noexcept {
+  const std::size_t length = ranges.all[place.at].length;
+  char* const begin = ranges.text.data() + place.begin;
+  std::memmove(begin, begin + length, ranges.text_length - place.begin - length);
+  ranges.text_length -= static_cast<std::uint32_t>(length);
+  Range* const removed = ranges.all.data() + place.at;
+  std::copy(removed + 1, ranges.all.data() + ranges.count, removed);
   --ranges.count;
 }
 
 // Ranges of this thread that another one has ended.
 void drop_ended(OpenRanges& ranges) noexcept {
-  std::size_t begin = ranges.text_length;
-  for (std::size_t i = ranges.count; i > 0; --i) {
-    begin -= ranges.lengths[i - 1];
-    if (ranges.kinds[i - 1] != Kind::kPushed && !is_started(ranges.keys[i - 1])) {
-      remove(ranges, i - 1, begin);
-    }
+  while (true) {
+    const RangePlace ended = innermost(ranges, [](const Range& range) {
+      return range.kind != Kind::kPushed && !is_started(range.key);
+    });
+    if (ended.at == ranges.count) return;
+    remove(ranges, ended);
   }
 }
 
@@ -123,13 +137,11 @@ const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexc
 
 // Returns the innermost path that is followed, as it is now; null if there is none.
 const char* followed_text(const OpenRanges& ranges) noexcept {
-  std::size_t begin = ranges.text_length;
-  for (std::size_t i = ranges.count; i > 0; --i) {
-    begin -= ranges.lengths[i - 1];
-    if (ranges.kinds[i - 1] == Kind::kFollowed && is_started(ranges.keys[i - 1]))
-      return is_wanted() ? *pointer_at(ranges, begin) : nullptr;
-  }
-  return nullptr;
+  const RangePlace followed = innermost(ranges, [](const Range& range) {
+    return range.kind == Kind::kFollowed && is_started(range.key);
+  });
+  const bool is_there = followed.at < ranges.count && is_wanted();
+  return is_there ? *pointer_at(ranges, followed.begin) : nullptr;
 }
 
 // False where there is no room for another range.
@@ -138,10 +150,10 @@ bool add_bytes(OpenRanges& ranges, std::uint64_t key, Kind kind, const void* byt
   if (ranges.count == kDeepest) drop_ended(ranges);
   if (ranges.count == kDeepest || ranges.text_length + length > kLongestText) return false;
   if (length > 0) std::memcpy(&ranges.text[ranges.text_length], bytes, length);
-  ranges.keys[ranges.count] = key;
-  ranges.lengths[ranges.count] = static_cast<std::uint16_t>(length);
-  ranges.kinds[ranges.count] = kind;
-  ranges.under[ranges.count] = followed_text(ranges);
+  ranges.all[ranges.count] = {.key = key,
+                              .under = followed_text(ranges),
+                              .length = static_cast<std::uint16_t>(length),
+                              .kind = kind};
   ++ranges.count;
   ranges.text_length += static_cast<std::uint32_t>(length);
   return true;
@@ -157,48 +169,36 @@ bool add(OpenRanges& ranges, std::uint64_t key, Kind kind, const char* text) noe
 // Ids of set ranges are counters of the application's: apart from those of NVTX.
 constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
 
-struct LabelPlace {
-  std::size_t at;     // number of the range; ranges.count where there is none
-  std::size_t begin;  // of its text
-};
-
 // The set or followed range of `key`, also one that another thread has ended.
-LabelPlace find_set(const OpenRanges& ranges, std::uint64_t key) noexcept {
-  std::size_t begin = ranges.text_length;
-  for (std::size_t i = ranges.count; i > 0; --i) {
-    begin -= ranges.lengths[i - 1];
-    const Kind kind = ranges.kinds[i - 1];
-    if ((kind == Kind::kSet || kind == Kind::kFollowed) && ranges.keys[i - 1] == key) {
-      return {.at = i - 1, .begin = begin};
-    }
-  }
-  return {.at = ranges.count, .begin = ranges.text_length};
+RangePlace find_set(const OpenRanges& ranges, std::uint64_t key) noexcept {
+  return innermost(ranges, [key](const Range& range) {
+    return (range.kind == Kind::kSet || range.kind == Kind::kFollowed) && range.key == key;
+  });
 }
 
 // The next range under `key` stands innermost again.
-void take_away(OpenRanges& ranges, std::uint64_t key, LabelPlace found) noexcept {
+void take_away(OpenRanges& ranges, std::uint64_t key, RangePlace found) noexcept {
   if (found.at == ranges.count) return;
   erase_started(key);
-  remove(ranges, found.at, found.begin);
+  remove(ranges, found);
 }
 
-void replace_text(OpenRanges& ranges, LabelPlace place, const char* text) noexcept {
-  const std::size_t old_length = ranges.lengths[place.at];
+void replace_text(OpenRanges& ranges, RangePlace place, const char* text) noexcept {
+  const std::size_t old_length = ranges.all[place.at].length;
   const std::size_t others = ranges.text_length - old_length;
   const std::size_t length = length_that_fits(text, kLongestText - others);
   char* const begin = ranges.text.data() + place.begin;
   std::memmove(begin + length, begin + old_length, ranges.text_length - place.begin - old_length);
   std::memcpy(begin, text, length);
-  ranges.lengths[place.at] = static_cast<std::uint16_t>(length);
+  ranges.all[place.at].length = static_cast<std::uint16_t>(length);
   ranges.text_length = static_cast<std::uint32_t>(others + length);
 }
 
 // The text of the range there, as it is now.  Once discovery has ended, a pointer that we
 // follow may no longer be valid.
-std::string_view text_at(const OpenRanges& ranges, LabelPlace place) noexcept {
-  if (ranges.kinds[place.at] != Kind::kFollowed) {
-    return {&ranges.text[place.begin], ranges.lengths[place.at]};
-  }
+std::string_view text_at(const OpenRanges& ranges, RangePlace place) noexcept {
+  const Range& range = ranges.all[place.at];
+  if (range.kind != Kind::kFollowed) return {&ranges.text[place.begin], range.length};
   const char* const text = is_wanted() ? *pointer_at(ranges, place.begin) : nullptr;
   return text == nullptr ? std::string_view{}
                          : std::string_view{text, length_that_fits(text, kLongestText)};
@@ -223,13 +223,10 @@ void pop_range(RangeOwner owner) noexcept {
     --ranges.pushed_without_text;
     return;
   }
-  std::size_t begin = ranges.text_length;
-  for (std::size_t i = ranges.count; i > 0; --i) {
-    begin -= ranges.lengths[i - 1];
-    if (ranges.kinds[i - 1] == Kind::kPushed && ranges.keys[i - 1] == owner) {
-      return remove(ranges, i - 1, begin);
-    }
-  }
+  const RangePlace pushed = innermost(ranges, [owner](const Range& range) {
+    return range.kind == Kind::kPushed && range.key == owner;
+  });
+  if (pushed.at < ranges.count) remove(ranges, pushed);
 }
 
 void start_range(std::uint64_t id, const char* text) noexcept {
@@ -248,9 +245,9 @@ void set_range(std::uint64_t id, const char* text) noexcept {
   if (mine == nullptr) return;
   const std::uint64_t key = id | kSetId;
   const bool is_none = text == nullptr || *text == '\0';
-  const LabelPlace found = find_set(*mine, key);
+  const RangePlace found = find_set(*mine, key);
   const bool is_open = found.at < mine->count && is_started(key);
-  if (is_open && !is_none && mine->kinds[found.at] == Kind::kSet) {
+  if (is_open && !is_none && mine->all[found.at].kind == Kind::kSet) {
     return replace_text(*mine, found, text);
   }
   take_away(*mine, key, found);
@@ -262,9 +259,9 @@ void follow_range(std::uint64_t id, const char* const* text) noexcept {
   OpenRanges* const mine = is_wanted() ? open_ranges.make() : nullptr;
   if (mine == nullptr) return;
   const std::uint64_t key = id | kSetId;
-  const LabelPlace found = find_set(*mine, key);
+  const RangePlace found = find_set(*mine, key);
   const bool is_open = found.at < mine->count && is_started(key);
-  if (is_open && mine->kinds[found.at] == Kind::kFollowed &&
+  if (is_open && mine->all[found.at].kind == Kind::kFollowed &&
       pointer_at(*mine, found.begin) == text) {
     return;
   }
@@ -287,13 +284,14 @@ std::string current_layer() {
   const char* const followed = followed_text(ranges);
   for (std::size_t i = 0; i < ranges.count; ++i) {
     const std::string_view text = text_at(ranges, {.at = i, .begin = begin});
-    begin += ranges.lengths[i];
+    const auto& [key, under, length, kind] = ranges.all[i];
+    begin += length;
     if (text.empty()) continue;
-    const bool is_range = ranges.kinds[i] == Kind::kPushed || ranges.kinds[i] == Kind::kStarted;
-    const bool is_inside = ranges.under[i] == followed;
+    const bool is_range = kind == Kind::kPushed || kind == Kind::kStarted;
+    const bool is_inside = under == followed;
     // Frameworks open ranges in an enclosing module, around its forward pass.  These add nothing:
     // the backward pass of the module that runs now has none.
-    if (followed != nullptr && is_range && !is_inside && ranges.under[i] != nullptr) continue;
+    if (followed != nullptr && is_range && !is_inside && under != nullptr) continue;
     std::string& part = followed != nullptr && is_range && !is_inside ? around : path;
     if (!part.empty()) part.push_back('.');
     part.append(text);

@@ -5,10 +5,7 @@
 
 #include <inline_prof/op_kind.hpp>
 
-#include <array>
-#include <cstddef>
 #include <string>
-#include <string_view>
 
 namespace inline_prof::launch {
 
@@ -95,13 +92,12 @@ CopyKind kind_between(const Place& to, const Place& from) noexcept {
   return is_between_devices ? CopyKind::kPeer : CopyKind::kDeviceToDevice;
 }
 
-// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER.
+// `box`: CUDA_MEMCPY2D, CUDA_MEMCPY3D or CUDA_MEMCPY3D_PEER.
 template <typename Box>
-Copy copy_of_box(const Box* box) noexcept {
-  if (box == nullptr) return {};
-  return {.kind = kind_between(place_of(box->dstMemoryType, box->dstHost, box->dstDevice),
-                               place_of(box->srcMemoryType, box->srcHost, box->srcDevice)),
-          .bytes = std::uint64_t{box->WidthInBytes} * box->Height * box->Depth};
+Copy copy_of_box(const Box& box, std::uint64_t depth) noexcept {
+  return {.kind = kind_between(place_of(box.dstMemoryType, box.dstHost, box.dstDevice),
+                               place_of(box.srcMemoryType, box.srcHost, box.srcDevice)),
+          .bytes = depth * box.WidthInBytes * box.Height};
 }
 
 // As cuda.h has them since 12.8: CUmemcpy3DOperand and CUDA_MEMCPY3D_BATCH_OP.
@@ -164,18 +160,15 @@ Copy copy_from_device(const void* to, std::uint64_t bytes) noexcept {
 }
 
 Copy copy_of(const CUDA_MEMCPY2D* plane) noexcept {
-  if (plane == nullptr) return {};
-  return {.kind = kind_between(place_of(plane->dstMemoryType, plane->dstHost, plane->dstDevice),
-                               place_of(plane->srcMemoryType, plane->srcHost, plane->srcDevice)),
-          .bytes = std::uint64_t{plane->WidthInBytes} * plane->Height};
+  return plane == nullptr ? Copy{} : copy_of_box(*plane, 1);
 }
 
 Copy copy_of(const CUDA_MEMCPY3D* box) noexcept {
-  return copy_of_box(box);
+  return box == nullptr ? Copy{} : copy_of_box(*box, box->Depth);
 }
 
 Copy copy_of(const CUDA_MEMCPY3D_PEER* box) noexcept {
-  return copy_of_box(box);
+  return box == nullptr ? Copy{} : copy_of_box(*box, box->Depth);
 }
 
 Copy copy_of_boxes(const void* boxes, std::size_t count) noexcept {

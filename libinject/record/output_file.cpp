@@ -209,15 +209,12 @@ std::string output_path(const OutputNaming& naming, const std::string& host_name
 }
 
 std::string metrics_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
-  constexpr const char* variable = "INLINE_PROF_METRICS";
-  std::string path = sys::expand_output_template(naming.output_template, variable, host_name,
-                                                 process_id, naming.rank);
-  bool is_of_rank = !naming.rank.has_value();
-  for (const sys::OutputPart& part : sys::parse_output_template(naming.output_template, variable)) {
-    is_of_rank = is_of_rank || part.kind == sys::OutputPart::Kind::kRank ||
-                 part.kind == sys::OutputPart::Kind::kProcessId;
-  }
-  if (!is_of_rank) {
+  const auto path_of = [&](int process, std::optional<std::int64_t> rank) {
+    return sys::expand_output_template(naming.output_template, "INLINE_PROF_METRICS", host_name,
+                                       process, rank);
+  };
+  std::string path = path_of(process_id, naming.rank);
+  if (naming.rank && path == path_of(process_id + 1, *naming.rank + 1)) {
     const auto name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
     const auto dot = path.rfind('.');
     const auto stem = dot == std::string::npos || dot <= name ? path.size() : dot;

@@ -267,11 +267,49 @@ void read_trigger(Config& config) {
   config.trigger_signal = text->ends_with('1') ? SIGUSR1 : SIGUSR2;
 }
 
+[[noreturn]] void refuse_template(const std::string& pattern, const char* variable,
+                                  const std::string& problem) {
+  throw ConfigError(std::string(variable) + "=" + pattern + ": " + problem +
+                    "; known are %h, %p, %r, %q{VAR} and %%");
+}
+
+// Replaces each %h, %p and %r by `value('h', "")`, each %q{VAR} by `value('q', "VAR")`.
+template <typename Value>
+std::string expand(const std::string& pattern, const char* variable, const Value& value) {
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      text.push_back(pattern[i]);
+      continue;
+    }
+    if (++i == pattern.size()) refuse_template(pattern, variable, "a % at the end");
+    const char word = pattern[i];
+    if (word == '%') {
+      text.push_back('%');
+    } else if (word == 'q') {
+      const auto end = pattern.find('}', i);
+      if (pattern.compare(i, 2, "q{") != 0 || end == std::string::npos)
+        refuse_template(pattern, variable, "%q is not followed by {VAR}");
+      text += value(word, pattern.substr(i + 2, end - i - 2));
+      i = end;
+    } else if (word == 'h' || word == 'p' || word == 'r') {
+      text += value(word, "");
+    } else {
+      refuse_template(pattern, variable, std::string("unknown %") + word);
+    }
+  }
+  return text;
+}
+
+void check_template(const std::string& pattern, const char* variable) {
+  expand(pattern, variable, [](char, const std::string&) { return ""; });
+}
+
 // A relative path would depend on where the program is when it first uses the GPU.
 void read_control(Config& config) {
   constexpr const char* name = "INLINE_PROF_CONTROL";
   config.control_template = value_of(name).value_or(variable(name).default_value);
-  static_cast<void>(parse_output_template(config.control_template, name));
+  check_template(config.control_template, name);
   if (config.control_template.front() != '/') refuse(name, config.control_template);
 }
 
@@ -372,9 +410,9 @@ std::optional<Config> read_config() {
 
   config.schedule_path = value_of("INLINE_PROF_SCHEDULE").value_or("");
   config.output_template = value_of("INLINE_PROF_OUT").value_or("");
-  static_cast<void>(parse_output_template(config.output_template, "INLINE_PROF_OUT"));
+  check_template(config.output_template, "INLINE_PROF_OUT");
   config.metrics_template = value_of("INLINE_PROF_METRICS").value_or("");
-  static_cast<void>(parse_output_template(config.metrics_template, "INLINE_PROF_METRICS"));
+  check_template(config.metrics_template, "INLINE_PROF_METRICS");
   read_control(config);
   config.run_name = run_name();
   auto directory = value_of("INLINE_PROF_DIR");
@@ -427,77 +465,18 @@ std::optional<Config> read_config() {
   return config;
 }
 
-void refuse_output_template(const std::string& pattern, const char* variable,
-                            const std::string& what) {
-  throw ConfigError(std::string(variable) + "=" + pattern + ": " + what +
-                    "; known are %h, %p, %r, %q{VAR} and %%");
-}
-
-std::vector<OutputPart> parse_output_template(const std::string& pattern, const char* variable) {
-  using Kind = OutputPart::Kind;
-  std::vector<OutputPart> parts;
-  const auto add_letter = [&](char letter) {
-    if (parts.empty() || parts.back().kind != Kind::kText) parts.emplace_back();
-    parts.back().text.push_back(letter);
-  };
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '%') {
-      add_letter(pattern[i]);
-      continue;
-    }
-    const char word = i + 1 < pattern.size() ? pattern[++i] : '\0';
-    if (word == 'h') {
-      parts.push_back({.kind = Kind::kHostName});
-    } else if (word == 'p') {
-      parts.push_back({.kind = Kind::kProcessId});
-    } else if (word == 'r') {
-      parts.push_back({.kind = Kind::kRank});
-    } else if (word == '%') {
-      add_letter('%');
-    } else if (word == 'q') {
-      const auto end = pattern.find('}', i);
-      if (i + 1 >= pattern.size() || pattern[i + 1] != '{' || end == std::string::npos) {
-        refuse_output_template(pattern, variable, "%q is not followed by {VAR}");
-      }
-      parts.push_back({.kind = Kind::kVariable, .text = pattern.substr(i + 2, end - i - 2)});
-      i = end;
-    } else {
-      refuse_output_template(pattern, variable,
-                             word == '\0' ? "a % at the end" : std::string("unknown %") + word);
-    }
-  }
-  return parts;
-}
-
 std::string expand_output_template(const std::string& pattern, const char* variable,
                                    const std::string& host_name, int process_id,
                                    std::optional<std::int64_t> rank) {
-  using Kind = OutputPart::Kind;
-  std::string path;
-  for (const OutputPart& part : parse_output_template(pattern, variable)) {
-    switch (part.kind) {
-      case Kind::kText:
-        path += part.text;
-        break;
-      case Kind::kHostName:
-        path += host_name;
-        break;
-      case Kind::kProcessId:
-        path += std::to_string(process_id);
-        break;
-      case Kind::kRank:
-        path += std::to_string(rank.value_or(0));
-        break;
-      case Kind::kVariable: {
-        const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
-        if (value == nullptr) {
-          refuse_output_template(pattern, variable, "the variable " + part.text + " is not set");
-        }
-        path += value;
-        break;
-      }
-    }
-  }
+  const auto value = [&](char word, const std::string& name) {
+    if (word == 'h') return host_name;
+    if (word == 'p') return std::to_string(process_id);
+    if (word == 'r') return std::to_string(rank.value_or(0));
+    const char* const set = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+    if (set == nullptr) refuse_template(pattern, variable, "the variable " + name + " is not set");
+    return std::string(set);
+  };
+  std::string path = expand(pattern, variable, value);
   if (path.empty() || path.back() == '/') {
     throw ConfigError(
         std::string(variable) + "=" + pattern +

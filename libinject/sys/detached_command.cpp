@@ -1,6 +1,7 @@
 #include "sys/detached_command.hpp"
 
 #include "sys/log.hpp"
+#include "sys/process.hpp"
 #include "sys/quiet_thread.hpp"
 
 #include <algorithm>
@@ -195,13 +196,8 @@ std::string DetachedCommand::start(Variables variables) {
 bool DetachedCommand::is_running() const {
   if (process_group_ == 0 || (kill(-process_group_, 0) != 0 && errno != EPERM)) return false;
   const std::string path = "/proc/" + std::to_string(process_group_) + "/stat";
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;
   std::array<char, 256> text{};
-  const ssize_t size = read(file, text.data(), text.size());
-  close(file);
-  const std::string_view stat(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  return stat.find(") Z ") == std::string_view::npos;
+  return beginning_of(path.c_str(), text).find(") Z ") == std::string_view::npos;
 }
 
 }  // namespace inline_prof::sys

@@ -11,6 +11,14 @@
 
 namespace inline_prof::sys {
 
+std::string_view beginning_of(const char* path, std::span<char> room) noexcept {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t length = read(file, room.data(), room.size());
+  close(file);
+  return {room.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "unknown";
@@ -26,11 +34,7 @@ std::string last_part(std::string_view path) {
 // Returns the script, or the module of -m, in an interpreter's arguments; empty if it has neither.
 std::string script_name() {
   std::array<char, 4096> text{};
-  const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  const ssize_t length = read(file, text.data(), text.size() - 1);
-  close(file);
-  std::string_view rest(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  std::string_view rest = beginning_of("/proc/self/cmdline", text);
   bool is_first = true;
   bool is_value = false;  // of the option before
   while (!rest.empty()) {
@@ -74,14 +78,9 @@ std::string utc_time_now() {
 }
 
 std::string kernel_driver_version() {
-  const int file = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
   std::array<char, 512> text{};
-  const ssize_t length = read(file, text.data(), text.size() - 1);
-  close(file);
-  if (length <= 0) return "";
   // The first word that looks like 580.159 or 580.159.03.
-  const std::string_view all(text.data(), static_cast<std::size_t>(length));
+  const std::string_view all = beginning_of("/proc/driver/nvidia/version", text);
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     if (std::isdigit(static_cast<unsigned char>(all[i])) == 0) continue;
     std::size_t end = i;

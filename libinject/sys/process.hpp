@@ -1,9 +1,14 @@
 // Facts about this process that go into prof.json and into its name.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace inline_prof::sys {
+
+// Reads what fits into `room`; empty if the file cannot be read.
+[[nodiscard]] std::string_view beginning_of(const char* path, std::span<char> room) noexcept;
 
 [[nodiscard]] std::string host_name();     // "unknown" if it cannot be determined
 [[nodiscard]] std::string command_name();  // last part of the program's path; the script of Python

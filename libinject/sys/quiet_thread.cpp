@@ -1,12 +1,12 @@
 #include "sys/quiet_thread.hpp"
 
+#include "sys/process.hpp"
 #include "sys/thread_state.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <fcntl.h>
 #include <new>
 #include <string_view>
 #include <unistd.h>
@@ -72,13 +72,8 @@ bool only_quiet_threads_are_left() noexcept {
   constexpr std::size_t prefix = sizeof "/proc/self/task/" - 1;
   char* const end = std::to_chars(path + prefix, path + sizeof path - 8, getpid()).ptr;
   __builtin_memcpy(end, "/stat", sizeof "/stat");
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
   char text[512];
-  const ssize_t size = read(file, text, sizeof text);
-  close(file);
-  if (size <= 0) return false;
-  std::string_view rest(text, static_cast<std::size_t>(size));
+  std::string_view rest = beginning_of(path, text);
   const std::size_t name_end = rest.rfind(')');
   if (name_end == std::string_view::npos || !rest.substr(name_end).starts_with(") Z ")) {
     return false;
