@@ -20,9 +20,8 @@ Check between_numbers(Number least, Number most) {
             Number number = {};
             const char* const end = text.data() + text.size();
             const auto [rest, error] = std::from_chars(text.data(), end, number);
-            if (error == std::errc{} && rest == end && number >= least && number <= most) {
+            if (error == std::errc{} && rest == end && number >= least && number <= most)
               return std::string();
-            }
             return fmt::format("expected {} from {} to {}, found {}",
                                std::is_integral_v<Number> ? "an integer" : "a number", least, most,
                                text);

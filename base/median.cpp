@@ -70,9 +70,8 @@ MedianAndInterval find_median_and_interval95(std::span<Value> values) {
   }
   std::nth_element(from, middle, to);
   result.median = static_cast<double>(*middle);
-  if (values.size() % 2 == 0) {
+  if (values.size() % 2 == 0)
     result.median = 0.5 * (static_cast<double>(*std::max_element(from, middle)) + result.median);
-  }
   return result;
 }
 

@@ -34,9 +34,8 @@ class SplitMix64 {
   std::uint64_t below(std::uint64_t bound) {
     const std::uint64_t complete = std::numeric_limits<std::uint64_t>::max() / bound * bound;
     std::uint64_t value = next();
-    while (value >= complete) {
+    while (value >= complete)
       value = next();
-    }
     return value % bound;
   }
 
@@ -48,9 +47,8 @@ class SplitMix64 {
 // doi:10.1145/364520.364540.
 template <typename Value>
 void shuffle(std::span<Value> values, SplitMix64& random) {
-  for (std::size_t left = values.size(); left > 1; --left) {
+  for (std::size_t left = values.size(); left > 1; --left)
     std::swap(values[left - 1], values[random.below(left)]);
-  }
 }
 
 // Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere, which

@@ -90,9 +90,8 @@ std::string in_quotes(std::string_view text) {
   if (length > kLongestQuote) {
     length = kLongestQuote;
     // At most three steps back: text that is not UTF-8 is cut where it is.
-    for (int step = 0; step < 3 && is_continuation(text[length]); ++step) {
+    for (int step = 0; step < 3 && is_continuation(text[length]); ++step)
       --length;
-    }
   }
 
   std::string result = "\"";

@@ -136,9 +136,8 @@ void keep_wanted(std::uint8_t* buffer, std::size_t valid) {
     wanted->second = static_cast<double>(kernel.end - kernel.start) * 1e-3;
   }
   std::size_t dropped = 0;
-  if (cupti_functions.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+  if (cupti_functions.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS)
     all.dropped += dropped;
-  }
 }
 
 // On a thread of CUPTI's, or in cuptiActivityFlushAll.
@@ -163,9 +162,8 @@ void flush() {
 // From now on CUPTI records every kernel.  Returns an empty string, or why it does not.
 std::string start_records() {
   static_cast<void>(records());
-  if (cupti_functions.cuptiActivityRegisterCallbacks(&give_buffer, &take_buffer) != CUPTI_SUCCESS) {
+  if (cupti_functions.cuptiActivityRegisterCallbacks(&give_buffer, &take_buffer) != CUPTI_SUCCESS)
     return "cuptiActivityRegisterCallbacks failed";
-  }
   // CONCURRENT_KERNEL and not KERNEL, which would keep kernels from overlapping.
   const CUptiResult result =
       cupti_functions.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -367,9 +365,8 @@ void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   }
   if (is_cross_check.load(std::memory_order_relaxed)) {
     this_thread.correlation_id = call.correlationId;
-    if (launched && launch::filter.has(launch::LaunchFilter::kCounting)) {
+    if (launched && launch::filter.has(launch::LaunchFilter::kCounting))
       cross_checked_launches.fetch_add(1, std::memory_order_relaxed);
-    }
   }
   if (!is_backend) return;
   if (!enters) return exit_launch(launched);
@@ -409,9 +406,8 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
 
 std::string text_of(CUptiResult result) {
   const char* text = nullptr;
-  if (cupti_functions.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr) {
+  if (cupti_functions.cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr)
     return std::string(text) + " (" + std::to_string(result) + ")";
-  }
   return "error " + std::to_string(result);
 }
 

@@ -141,9 +141,8 @@ const HookedFunction* hooked_by_address(const HookedFunction& likely, const void
   if (of_driver(likely.symbol) == real) return &likely;
   const std::size_t length = std::strlen(likely.name);
   for (const HookedFunction& hooked : table().functions) {
-    if (std::strncmp(hooked.symbol, likely.name, length) == 0 && of_driver(hooked.symbol) == real) {
+    if (std::strncmp(hooked.symbol, likely.name, length) == 0 && of_driver(hooked.symbol) == real)
       return &hooked;
-    }
   }
   return is_unknown_form(likely.name, real) ? nullptr : &likely;
 }
@@ -175,9 +174,8 @@ void* wrap(const HookedFunction& hooked, void* real) noexcept {
   if (hooked.real->compare_exchange_strong(known, real) || known == real) return hooked.wrapper;
   if (hooked.spare_original != nullptr) {
     known = nullptr;
-    if (hooked.spare_original->compare_exchange_strong(known, real) || known == real) {
+    if (hooked.spare_original->compare_exchange_strong(known, real) || known == real)
       return hooked.spare_wrapper;
-    }
   }
   hook::unwrapped_functions.fetch_add(1);
   return real;

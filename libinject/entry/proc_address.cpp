@@ -24,9 +24,8 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
 CUresult CUDAAPI hooked_cuGetProcAddress(const char* symbol, void** function, int version,
                                          cuuint64_t flags) {
   const CUresult result = original_cuGetProcAddress(symbol, function, version, flags);
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS)
     replace(symbol, function, version, flags, __builtin_return_address(0));
-  }
   return result;
 }
 
@@ -34,9 +33,8 @@ CUresult CUDAAPI hooked_cuGetProcAddress_v2(const char* symbol, void** function,
                                             cuuint64_t flags,
                                             CUdriverProcAddressQueryResult* status) {
   const CUresult result = original_cuGetProcAddress_v2(symbol, function, version, flags, status);
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS)
     replace(symbol, function, version, flags, __builtin_return_address(0));
-  }
   return result;
 }
 

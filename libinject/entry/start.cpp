@@ -102,9 +102,8 @@ void start() {
   const bool is_backend = config->backend == sys::Backend::kCupti;
   const bool is_cross_check = config->cupti_cross_check;
   if (!session::begin(std::move(*config))) return;  // has said why
-  if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
+  if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0)
     return sys::turn_off("start", "no fork or exit handler can be registered");
-  }
   auto starting = sys::Lifecycle::kStarting;
   sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
   try {

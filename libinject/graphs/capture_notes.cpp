@@ -43,9 +43,7 @@ std::shared_ptr<const NodeNotes> labels_of_op(libraries::OpFrame& op, CUstream s
     notes->event_name = op.event_name;
     record::Op description = op.describe(op.call, stream);
     notes->is_collective = description.kind == op_kind_name(OpKind::kCollective);
-    if (!description.kind.empty()) {
-      notes->op = std::make_unique<record::Op>(std::move(description));
-    }
+    if (!description.kind.empty()) notes->op = std::make_unique<record::Op>(std::move(description));
     part.captured = std::move(notes);
   }
   return part.captured;

@@ -144,9 +144,8 @@ bool GraphClone::put_events_around(std::string& why_not) {
   const std::vector<CUgraphNode> lasts(after.size(), last_);
   CUresult result =
       api.add_event_record(&start_node_, definition_, before.nodes.data(), before.size(), start_);
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS)
     result = api.add_event_record(&stop_node_, definition_, &last_, 1, stop_);
-  }
   if (result == CUDA_SUCCESS && before.size() > 0) {
     result = api.remove_dependencies(definition_, before.nodes.data(), firsts.data(),
                                      before.data.data(), before.size());
@@ -155,9 +154,8 @@ bool GraphClone::put_events_around(std::string& why_not) {
     result = api.remove_dependencies(definition_, lasts.data(), after.nodes.data(),
                                      after.data.data(), after.size());
   }
-  if (result == CUDA_SUCCESS) {
+  if (result == CUDA_SUCCESS)
     result = api.add_dependencies(definition_, &start_node_, &first_, nullptr, 1);
-  }
   const std::vector<CUgraphNode> stops(after.size(), stop_node_);
   if (result == CUDA_SUCCESS && after.size() > 0) {
     result =
@@ -180,9 +178,8 @@ bool GraphClone::make_exec(std::string& why_not) {
     return false;
   }
   for (CUgraphNode node : disabled_) {
-    if (api.set_exec_enabled != nullptr && api.set_exec_enabled(exec_, node, 0) == CUDA_SUCCESS) {
+    if (api.set_exec_enabled != nullptr && api.set_exec_enabled(exec_, node, 0) == CUDA_SUCCESS)
       continue;
-    }
     why_not = "cuGraphNodeSetEnabled fails";
     return false;
   }
@@ -194,9 +191,8 @@ bool GraphClone::make_exec(std::string& why_not) {
   if (api.upload(exec_, stream) == CUDA_SUCCESS &&
       cuda.cuEventRecord(stop_, stream) == CUDA_SUCCESS) {
     for (int waited = 0;
-         waited < kLongestUploadMs && cuda.cuEventQuery(stop_) == CUDA_ERROR_NOT_READY; ++waited) {
+         waited < kLongestUploadMs && cuda.cuEventQuery(stop_) == CUDA_ERROR_NOT_READY; ++waited)
       usleep(1000);
-    }
   }
   cuda.cuStreamDestroy(stream);
   return true;

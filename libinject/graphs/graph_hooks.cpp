@@ -70,9 +70,8 @@ void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PA
   if (clone_node.graph == nullptr) return;
   clone_node.graph->generation.fetch_add(1, std::memory_order_release);
   if (clone_node.node == nullptr || api.set_kernel == nullptr || api.set_exec_kernel == nullptr ||
-      api.set_kernel(clone_node.node, &wanted) != CUDA_SUCCESS) {
+      api.set_kernel(clone_node.node, &wanted) != CUDA_SUCCESS)
     return give_copy_up(*clone_node.graph, "the program changes its kernels");
-  }
   CUDA_KERNEL_NODE_PARAMS_v2 same = wanted;
   live_clone().mirror(*clone_node.graph, clone_node.node, set_kernel, &same,
                       LiveClone::Mirrored::kAlways);
@@ -88,9 +87,8 @@ void follow_enabled(CUgraphExec exec, CUgraphNode node, unsigned is_enabled) {
   const auto clone_node = clone_node_of(exec, node);
   if (clone_node.graph == nullptr) return;
   clone_node.graph->generation.fetch_add(1, std::memory_order_release);
-  if (clone_node.node == nullptr || sys::graph_api().set_exec_enabled == nullptr) {
+  if (clone_node.node == nullptr || sys::graph_api().set_exec_enabled == nullptr)
     return give_copy_up(*clone_node.graph, "the program switches its nodes off and on");
-  }
   clone_node.place->is_enabled = is_enabled != 0;
   live_clone().mirror(*clone_node.graph, clone_node.node, set_enabled, &is_enabled,
                       LiveClone::Mirrored::kNotIfTimed);

@@ -50,9 +50,8 @@ ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
     CUgraphExec here = place.exec.load(std::memory_order_acquire);
     if (here == exec) return &place;
     if (vacant == nullptr &&
-        (here == nullptr || place.graph.load(std::memory_order_relaxed) == nullptr)) {
+        (here == nullptr || place.graph.load(std::memory_order_relaxed) == nullptr))
       vacant = &place;
-    }
     if (here == nullptr) break;
   }
   if (!may_insert || vacant == nullptr) return nullptr;
@@ -161,9 +160,8 @@ launch::Copy copy_of_node(CUgraphNode handle, CUgraphNodeType type) {
 void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
   const auto& api = sys::graph_api();
   GraphNode node;
-  if (api.get_type == nullptr || api.get_type(handle, &node.type) != CUDA_SUCCESS) {
+  if (api.get_type == nullptr || api.get_type(handle, &node.type) != CUDA_SUCCESS)
     reading.why_whole = "the driver does not tell its nodes' types";
-  }
   switch (node.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
       read_kernel(handle, node, reading);
@@ -266,9 +264,8 @@ struct PrivateCopy {
 std::string why_not_worth_it(const hook::GraphNeeds& needs, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
-  if (!needs.is_planned || (known == nullptr && is_of_a_phase_to_come(needs))) {
+  if (!needs.is_planned || (known == nullptr && is_of_a_phase_to_come(needs)))
     return known != nullptr && known->times_made > kOftenMade ? kMadeAnew : "";
-  }
   return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
 }
 
@@ -278,24 +275,19 @@ PrivateCopy private_copy(CUgraph source, unsigned long long flags, Reading& read
   const auto& api = sys::graph_api();
   if (!reading.why_whole.empty()) return {.why_not = reading.why_whole};
   if (!api.can_time_nodes()) return {.why_not = "the driver is older than 12.3"};
-  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0)
     return {.why_not = "it can be launched by the device"};
-  }
   if (needs == nullptr) return {.why_not = "there is no run"};
-  if (std::string reason = why_not_worth_it(*needs, reading.signature); !reason.empty()) {
+  if (std::string reason = why_not_worth_it(*needs, reading.signature); !reason.empty())
     return {.why_not = std::move(reason)};
-  }
   const std::uint64_t bytes = copy_bytes() + reading.nodes.size() * kBytesPerNode;
-  if (!is_asked_for(*needs, reading.nodes)) {
+  if (!is_asked_for(*needs, reading.nodes))
     return {.why_not = "the schedule asks for nothing inside it"};
-  }
-  if (bytes > needs->most_copy_bytes) {
+  if (bytes > needs->most_copy_bytes)
     return {.why_not = "copies of graphs would take more than INLINE_PROF_GRAPH_COPIES"};
-  }
   PrivateCopy copy;
-  if (const CUresult result = api.clone(&copy.graph, source); result != CUDA_SUCCESS) {
+  if (const CUresult result = api.clone(&copy.graph, source); result != CUDA_SUCCESS)
     return {.why_not = "cuGraphClone: error " + std::to_string(result)};
-  }
   for (std::size_t i = 0; i < reading.nodes.size(); ++i) {
     if (api.find_in_clone(&reading.nodes[i].copy, reading.handles[i], copy.graph) != CUDA_SUCCESS) {
       api.destroy(copy.graph);
@@ -338,9 +330,8 @@ void install(ExecutableGraph& graph, CUgraph source, Reading reading, PrivateCop
   graph.places.clear();
   for (std::size_t i = 0; i < reading.handles.size(); ++i)
     graph.places.emplace(reading.handles[i], i);
-  if (graph.copy != nullptr) {
+  if (graph.copy != nullptr)
     registry().copied_nodes.fetch_add(graph.nodes.size(), std::memory_order_relaxed);
-  }
 }
 
 ExecutableGraph& add(std::uint64_t signature) {
@@ -454,9 +445,8 @@ void updated_from(CUgraphExec exec, CUgraph source) {
     const std::lock_guard lock(mutex());
     graph->generation.fetch_add(1, std::memory_order_release);
     if (graph->copy == nullptr) return;
-    if (++graph->times_updated > kMostUpdates) {
+    if (++graph->times_updated > kMostUpdates)
       return give_copy_up(*graph, "the program changes it again and again");
-    }
     flags = graph->flags;
   }
   const timer::CaptureModeScope capture_mode;

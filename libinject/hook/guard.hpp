@@ -24,9 +24,8 @@ class HookGuard {
     sys::this_thread.is_inside = false;
     // A signal that ends the process came meanwhile; the writer's thread is about to do it.
     if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread.is_quiet)
-        [[unlikely]] {
+        [[unlikely]]
       wait_for_the_end();
-    }
   }
   HookGuard(const HookGuard&) = delete;
   HookGuard& operator=(const HookGuard&) = delete;

@@ -43,9 +43,8 @@ constexpr std::string_view kStop = ".stop";
 const LabelEnd* end_named(const char* text) {
   const sys::Locked<LabelBook> labels;
   const std::string whole(text);
-  if (const auto known = labels->ends.find(whole); known != labels->ends.end()) {
+  if (const auto known = labels->ends.find(whole); known != labels->ends.end())
     return known->second.get();
-  }
   const bool is_start = whole.ends_with(kStart);
   const std::size_t ending = is_start ? kStart.size() : kStop.size();
   if ((!is_start && !whole.ends_with(kStop)) || whole.size() == ending) {

@@ -211,9 +211,8 @@ void push_range(RangeOwner owner, const char* text) noexcept {
   OpenRanges* const mine = is_wanted() ? open_ranges.make() : open_ranges.get();
   if (mine == nullptr) return;
   // Once one push was only counted, so are all below it: pops come in reverse.
-  if (!is_wanted() || mine->pushed_without_text > 0 || !add(*mine, owner, Kind::kPushed, text)) {
+  if (!is_wanted() || mine->pushed_without_text > 0 || !add(*mine, owner, Kind::kPushed, text))
     ++mine->pushed_without_text;
-  }
 }
 
 void pop_range(RangeOwner owner) noexcept {
@@ -247,9 +246,8 @@ void set_range(std::uint64_t id, const char* text) noexcept {
   const bool is_none = text == nullptr || *text == '\0';
   const RangePlace found = find_set(*mine, key);
   const bool is_open = found.at < mine->count && is_started(key);
-  if (is_open && !is_none && mine->all[found.at].kind == Kind::kSet) {
+  if (is_open && !is_none && mine->all[found.at].kind == Kind::kSet)
     return replace_text(*mine, found, text);
-  }
   take_away(*mine, key, found);
   if (is_none || !insert_started(key)) return;
   if (!add(*mine, key, Kind::kSet, text)) erase_started(key);
@@ -262,9 +260,8 @@ void follow_range(std::uint64_t id, const char* const* text) noexcept {
   const RangePlace found = find_set(*mine, key);
   const bool is_open = found.at < mine->count && is_started(key);
   if (is_open && mine->all[found.at].kind == Kind::kFollowed &&
-      pointer_at(*mine, found.begin) == text) {
+      pointer_at(*mine, found.begin) == text)
     return;
-  }
   take_away(*mine, key, found);
   if (text == nullptr || !insert_started(key)) return;
   if (!add_bytes(*mine, key, Kind::kFollowed, &text, sizeof(text))) erase_started(key);

@@ -109,9 +109,8 @@ struct Wrapper<Call, kSlot, CUresult(A...)> {
     timer::LaunchSlot* counted = nullptr;
     const Seen seen = Call::see(arguments...);
     if (target == nullptr || !seen.is_complete ||
-        !filter.settle_wrapped(seen.function, stream_of(arguments...), counted)) [[unlikely]] {
+        !filter.settle_wrapped(seen.function, stream_of(arguments...), counted)) [[unlikely]]
       return slowly(arguments...);
-    }
     if (counted == nullptr) return target(arguments...);
     const CUresult result = target(arguments...);
     if (result != CUDA_SUCCESS) [[unlikely]]

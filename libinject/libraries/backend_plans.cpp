@@ -84,9 +84,8 @@ std::vector<std::int64_t> integers(const Backend& backend, void* descriptor, int
   std::vector<std::int64_t> values(kMostDimensions);
   std::int64_t count = 0;
   if (backend.get(descriptor, name, cudnn::kInt64Attribute, kMostDimensions, &count,
-                  values.data()) != cudnn::kSuccess) {
+                  values.data()) != cudnn::kSuccess)
     return {};
-  }
   values.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMostDimensions)));
   return values;
 }
@@ -187,9 +186,8 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
   merge_image_groups(convolution.output, nullptr);
   convolution.groups = merge_filter_groups(convolution.filter);
   if (convolution.groups == 0 && convolution.image.size() > 1 && convolution.filter.size() > 1 &&
-      convolution.filter[1] > 0) {
+      convolution.filter[1] > 0)
     convolution.groups = convolution.image[1] / convolution.filter[1];
-  }
   return convolution;
 }
 
@@ -381,9 +379,8 @@ std::optional<record::Op> conv_op(const Convolution& convolution, const char* so
         Size{"h", convolution.image[2]}, Size{"w", convolution.image[3]},
         Size{"k", convolution.output[1]}, Size{"r", convolution.filter[2]},
         Size{"s", convolution.filter[3]}, Size{"p", convolution.output[2]},
-        Size{"q", convolution.output[3]}}) {
+        Size{"q", convolution.output[3]}})
     op.attributes.emplace_back(name, value);
-  }
   op.attributes.emplace_back("stride", value_of(convolution.stride));
   op.attributes.emplace_back("pad", value_of(convolution.pad));
   op.attributes.emplace_back("dilation", value_of(convolution.dilation));

@@ -68,9 +68,8 @@ struct CallEntryPoints<kCall, Body, R(A...)> {
   [[gnu::always_inline]] static R forward(void* real, A... arguments) {
     const auto function = reinterpret_cast<typename Quiet<R(A...)>::Pointer>(real);
     if (function == nullptr) return static_cast<R>(Body::kNotThere);
-    if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff) {
+    if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff)
       return function(arguments...);
-    }
     return Body::call(library_calls[kCall], function, arguments...);
   }
 };

@@ -27,9 +27,8 @@ std::optional<Value> read(GetAttribute* get, void* object, int attribute) {
   Value value{};
   std::size_t written = 0;
   if (get == nullptr || get(object, attribute, &value, sizeof value, &written) != 0 ||
-      written != sizeof value) {
+      written != sizeof value)
     return std::nullopt;
-  }
   return value;
 }
 
@@ -137,9 +136,8 @@ record::Op describe_matmul(const LibraryCall& call, void* real, void* descriptio
   if (said->trans_c != CUBLAS_OP_N) return left_out(call, "a transposed C is not supported");
   for (const Layout* layout : {&*a, &*b, &*d}) {
     if (!is_plain(layout->order)) return left_out(call, "order", layout->order);
-    if (number_type_of(static_cast<int>(layout->type)) == nullptr) {
+    if (number_type_of(static_cast<int>(layout->type)) == nullptr)
       return left_out(call, "data type", layout->type);
-    }
   }
   Product product = product_of(*said, *a, *b, *d);
   product.compute_type = compute_type_of(said->compute);

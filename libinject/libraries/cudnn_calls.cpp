@@ -65,11 +65,9 @@ Convolution read(void* real, const Direction& direction, const std::array<void*,
     read.image_strides = first(strides, count);
   }
   if (is_tensor(direction.output)) read.output = first(sizes, count);
-  if (get_filter != nullptr &&
-      get_filter(descriptors[direction.filter], kMostTensorDimensions, &type, &ignored, &count,
-                 sizes.data()) == cudnn::kSuccess) {
+  if (get_filter != nullptr && get_filter(descriptors[direction.filter], kMostTensorDimensions,
+                                          &type, &ignored, &count, sizes.data()) == cudnn::kSuccess)
     read.filter = first(sizes, count);
-  }
   // Spatial dimensions only: two less than the tensor's.
   if (get_convolution != nullptr &&
       get_convolution(convolution, kMostTensorDimensions - 2, &count, sizes.data(), strides.data(),

@@ -66,9 +66,8 @@ void* wrap_call(LibraryCall& call, void* real) noexcept {
   }
   for (std::size_t i = 0; i < kCallLookups; ++i) {
     void* known = nullptr;
-    if (call.looked_up[i].compare_exchange_strong(known, real) || known == real) {
+    if (call.looked_up[i].compare_exchange_strong(known, real) || known == real)
       return call.wrapper(i);
-    }
   }
   return real;
 }

@@ -66,9 +66,8 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
   for (const CallingObject& known : call.callers) {
     const std::uintptr_t begin = known.begin.load(std::memory_order_acquire);
     if (begin == 0) break;
-    if (address - begin < known.size.load(std::memory_order_relaxed)) {
+    if (address - begin < known.size.load(std::memory_order_relaxed))
       return known.real.load(std::memory_order_relaxed);
-    }
   }
   return find_original_call(call, caller);
 }

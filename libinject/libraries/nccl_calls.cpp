@@ -201,9 +201,8 @@ record::Op op_of(const Operation& first, const char* name, const char* type, std
 
 record::Op describe_one(const void* call, const void*) {
   const auto& operation = *static_cast<const Operation*>(call);
-  if (operation.name == nullptr) {
+  if (operation.name == nullptr)
     return left_out(*operation.call, "its data type is newer than this library");
-  }
   return op_of(operation, operation.name, operation.type, operation.count, operation.bytes, 1);
 }
 
@@ -256,9 +255,8 @@ record::Op describe_group(const void* call, const void* stream) {
   }
   const Operation& first = *mine.front();
   // A link carries both directions at once, so that the larger one counts.
-  if (const char* const name = name_of_exchange(all, stream)) {
+  if (const char* const name = name_of_exchange(all, stream))
     return op_of(first, name, first.type, 0, std::max(bytes, received), mine.size());
-  }
   bytes += received;
   if (equal) return op_of(first, first.name, first.type, count, bytes, mine.size());
   return op_of(first, "group", nullptr, 0, bytes, mine.size());
@@ -269,9 +267,8 @@ record::Op describe_group(const void* call, const void* stream) {
   const char* name = operations.empty() ? nullptr : operations.front().name;
   if (const char* const exchange = name_of_exchange(operations, nullptr)) return exchange;
   for (const Operation& each : operations) {
-    if (each.name == nullptr || name == nullptr || std::string_view(each.name) != name) {
+    if (each.name == nullptr || name == nullptr || std::string_view(each.name) != name)
       return "group";
-    }
   }
   return name == nullptr ? "group" : name;
 }
@@ -301,9 +298,8 @@ struct Collective {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
         hook::Observer* const session = hook::observer();
         if (Says::kSaid.adds_up && session != nullptr &&
-            launch::filter.has(launch::LaunchFilter::kSearching)) {
+            launch::filter.has(launch::LaunchFilter::kSearching))
           session->ranks_reduce(operation.bytes);
-        }
         if (group.depth == 0) return;
         if (group.operations == nullptr) group.operations = new std::vector<Operation>;
         group.operations->push_back(operation);

@@ -78,9 +78,8 @@ class File {
     std::vector<Value> values(bytes / sizeof(Value));
     const auto wanted = static_cast<ssize_t>(values.size() * sizeof(Value));
     if (pread(file_, values.data(), static_cast<std::size_t>(wanted), static_cast<off_t>(offset)) !=
-        wanted) {
+        wanted)
       return {};
-    }
     return values;
   }
 
@@ -101,17 +100,15 @@ std::set<VendorLibrary> libraries_in(const std::string& path) {
       headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
   for (const Elf64_Shdr& section : sections) {
     if ((section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) ||
-        section.sh_link >= sections.size()) {
+        section.sh_link >= sections.size())
       continue;
-    }
     const Elf64_Shdr& strings = sections[section.sh_link];
     auto names = file.read<char>(strings.sh_offset, strings.sh_size);
     names.push_back('\0');
     for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
       if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
-          symbol.st_name >= names.size()) {
+          symbol.st_name >= names.size())
         continue;
-      }
       if (const LibraryCall* call = call_by_symbol(&names[symbol.st_name]))
         found.insert(call->library);
     }
@@ -140,9 +137,8 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   for (const std::string& path : paths) {
     // The vDSO has no file.
     if (path.find('/') == std::string::npos || is_a_vendors(path) ||
-        file_name(path).starts_with("libinline_prof")) {
+        file_name(path).starts_with("libinline_prof"))
       continue;
-    }
     for (const VendorLibrary library : libraries_in(path)) {
       if (suspects.count(library) == 0 || is_loaded(library)) continue;
       std::string note(short_name(library));

@@ -89,9 +89,8 @@ std::vector<std::string> names_with(const std::string& directory, std::string_vi
       const std::string_view name = entry + name_at;
       // The rest of the name is a process id, with a number if that was not enough.
       if (name.starts_with(stem) && name.size() > stem.size() &&
-          name.find_first_not_of("0123456789.", stem.size()) == std::string_view::npos) {
+          name.find_first_not_of("0123456789.", stem.size()) == std::string_view::npos)
         names.emplace_back(name);
-      }
       at += length;
     }
   }
@@ -115,9 +114,8 @@ void remove_dead_temporaries(const std::string& wanted) {
     // it names the file whose lock is held here.
     if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
         stat(path.c_str(), &named) == 0 && named.st_ino == facts.st_ino &&
-        named.st_dev == facts.st_dev) {
+        named.st_dev == facts.st_dev)
       unlink(path.c_str());
-    }
     close(file);
   }
 }
@@ -202,9 +200,7 @@ std::string output_path(const OutputNaming& naming, const std::string& host_name
     return absolute(naming.directory + "/" + host_name + ".rank" + std::to_string(*naming.rank) +
                     ".prof.json");
   }
-  if (naming.directory_is_set) {
-    return absolute(naming.directory + "/" + host_name + ".prof.json");
-  }
+  if (naming.directory_is_set) return absolute(naming.directory + "/" + host_name + ".prof.json");
   return absolute("prof.json");
 }
 
@@ -229,9 +225,8 @@ std::string prepare_directory(const std::string& path, Existing existing) {
   struct stat facts {};
   if (stat(directory.c_str(), &facts) != 0) return reason(directory, "cannot be read", errno);
   if (!S_ISDIR(facts.st_mode)) return reason(directory, "cannot hold files", ENOTDIR);
-  if (access(directory.c_str(), W_OK | X_OK) != 0) {
+  if (access(directory.c_str(), W_OK | X_OK) != 0)
     return reason(directory, "no file can be created there", errno);
-  }
   if (stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
     return "";
   // A numbered file beside a device would not be what the user asked for.
@@ -247,12 +242,10 @@ std::string OutputFile::write(const std::string& text) {
   has_cleaned_ = true;
   Temporary temporary(wanted_);
   if (temporary.file() < 0) return reason(temporary.name(), "cannot be created", errno);
-  if (const int error = write_all(temporary.file(), text); error != 0) {
+  if (const int error = write_all(temporary.file(), text); error != 0)
     return reason(temporary.name(), "cannot be written", error);
-  }
-  if (!taken_.empty()) {
+  if (!taken_.empty())
     return temporary.replace(taken_) ? "" : reason(taken_, "cannot be replaced", errno);
-  }
   // link() fails if the name is taken, so two processes never share one.
   for (int number = 0; number < kMostNumbers; ++number) {
     const std::string name = number == 0 ? wanted_ : numbered(wanted_, number);
@@ -261,9 +254,8 @@ std::string OutputFile::write(const std::string& text) {
       return "";
     }
     if (errno == EEXIST) continue;
-    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK)
       return reason(name, "cannot be created", errno);
-    }
     // A file system without hard links: take the name with O_EXCL, then move over it.
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) continue;

@@ -531,9 +531,8 @@ std::string prof_json(RunRecord& run, const WriteFacts& facts) {
 std::string event_list_hash(const EventList& events) {
   std::uint64_t hash = 14695981039346656037ULL;
   const auto mix = [&](std::string_view bytes) {
-    for (const char byte : bytes) {
+    for (const char byte : bytes)
       hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ULL;
-    }
     hash = (hash ^ 0xFFU) * 1099511628211ULL;  // "ab","c" differs from "a","bc"
   };
   // Devices count by order of appearance: the rank chooses the device, and ranks must agree.

@@ -163,9 +163,8 @@ bool WriterThread::wait(int milliseconds) {
   const timespec until = sys::from_now(milliseconds * 1'000'000L);
   pthread_mutex_lock(&mutex_);
   int woken = 0;
-  while (!has_finished() && woken == 0) {
+  while (!has_finished() && woken == 0)
     woken = pthread_cond_timedwait(&changed_, &mutex_, &until);
-  }
   pthread_mutex_unlock(&mutex_);
   return has_finished();
 }

@@ -19,9 +19,8 @@ std::vector<std::string> environment_with(
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     bool replaced = false;
-    for (const auto& variable : variables) {
+    for (const auto& variable : variables)
       replaced = replaced || variable.first == name;
-    }
     if (!replaced) environment.emplace_back(text);
   }
   for (const auto& [name, value] : variables) {
@@ -34,9 +33,8 @@ std::vector<std::string> environment_with(
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
+  for (std::string& text : texts)
     pointers.push_back(text.data());
-  }
   pointers.push_back(nullptr);
   return pointers;
 }

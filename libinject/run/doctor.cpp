@@ -56,9 +56,8 @@ Check check_library(const std::string& library_path) {
   void* library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {"library", State::kFail, dlerror()};
   const bool speaks = dlsym(library, "inline_prof_abi_v1") != nullptr;
-  if (!speaks) {
+  if (!speaks)
     return {"library", State::kFail, fmt::format("{}: has no inline_prof_abi_v1", library_path)};
-  }
   return {"library", State::kOk, library_path};
 }
 
@@ -67,9 +66,8 @@ Check check_preload(const std::string& library_path) {
   const std::string cat = find_program("cat");
   if (cat.empty()) return {"preload", State::kWarn, "not tried: there is no program cat"};
   const Outcome child = run_child({cat, "/proc/self/maps"}, {{"LD_PRELOAD", library_path}});
-  if (child.output.find(library_path) != std::string::npos && child.exit_status == 0) {
+  if (child.output.find(library_path) != std::string::npos && child.exit_status == 0)
     return {"preload", State::kOk, "a child has loaded the library"};
-  }
   const std::string first_line = child.output.substr(0, child.output.find('\n'));
   return {"preload", State::kFail,
           child.output.starts_with("ERROR:") ? first_line : "a child did not load the library"};
@@ -95,23 +93,20 @@ Check check_driver() {
   using GetVersion = int (*)(int*);
   const auto get_version = reinterpret_cast<GetVersion>(dlsym(driver, "cuDriverGetVersion"));
   int version = 0;
-  if (get_version == nullptr || get_version(&version) != 0 || version <= 0) {
+  if (get_version == nullptr || get_version(&version) != 0 || version <= 0)
     return {"driver", State::kWarn, "libcuda.so.1 does not say which CUDA version it supports"};
-  }
   const std::string words = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
   constexpr int oldest = 11080;
-  if (version < oldest) {
+  if (version < oldest)
     return {"driver", State::kWarn, words + ": older than 11.8, the oldest that is supported"};
-  }
   return {"driver", State::kOk, words};
 }
 
 Check check_directory(const sys::Config& config) {
   const std::string directory = config.directory;
   struct stat facts {};
-  if (stat(directory.c_str(), &facts) != 0 && errno == ENOENT) {
+  if (stat(directory.c_str(), &facts) != 0 && errno == ENOENT)
     return {"directory", State::kOk, directory + ": will be made"};
-  }
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return {
         "directory", State::kFail,
@@ -130,12 +125,10 @@ void check_configuration(std::vector<Check>& checks) {
                         "INLINE_PROF_RANKS)"});
       return;
     }
-    for (const std::string& warning : config->warnings) {
+    for (const std::string& warning : config->warnings)
       checks.push_back({"configuration", State::kWarn, warning});
-    }
-    if (config->warnings.empty()) {
+    if (config->warnings.empty())
       checks.push_back({"configuration", State::kOk, "every variable can be followed"});
-    }
     checks.push_back(check_directory(*config));
   } catch (const sys::ConfigError& error) {
     checks.push_back({"configuration", State::kFail, error.what()});
@@ -166,24 +159,21 @@ void check_other_tools(const std::string& library_path, std::vector<Check>& chec
     const std::string entry(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     const auto file = read_elf(entry);
-    if (!file || !file->defined.contains("dlsym") || file->defined.contains("inline_prof_abi_v1")) {
+    if (!file || !file->defined.contains("dlsym") || file->defined.contains("inline_prof_abi_v1"))
       continue;
-    }
     checks.push_back({"environment", State::kWarn,
                       fmt::format("LD_PRELOAD: {} overrides dlsym, too; ours comes first and "
                                   "passes on to it",
                                   entry)});
   }
-  if (checks.size() == before) {
+  if (checks.size() == before)
     checks.push_back({"environment", State::kOk, "no other tool is in the way"});
-  }
 }
 
 Check check_command(const std::string& command) {
   const std::string program = find_program(command);
-  if (program.empty()) {
+  if (program.empty())
     return {"command", State::kFail, command + ": no program of this name can be started"};
-  }
   struct stat facts {};
   const bool other_user = stat(program.c_str(), &facts) == 0 &&
                           (((facts.st_mode & S_ISUID) != 0 && facts.st_uid != geteuid()) ||
@@ -198,9 +188,8 @@ Check check_command(const std::string& command) {
     return {"command", State::kOk, program + ": a script; what it starts inherits the library"};
   }
   if (!file->is_64_bit) return {"command", State::kFail, program + ": a 32-bit program"};
-  if (file->interpreter.empty()) {
+  if (file->interpreter.empty())
     return {"command", State::kFail, program + ": linked statically, so LD_PRELOAD is ignored"};
-  }
   if (has_static_cuda_runtime(*file)) {
     return {"command", State::kOk,
             program + ": brings its own CUDA runtime; it is measured, and cannot be simulated"};
@@ -216,9 +205,8 @@ std::vector<std::string> files_of(const std::string& program, const std::string&
   std::istringstream lines(list.output);
   for (std::string line; std::getline(lines, line);) {
     const ListedLibrary library = library_in(line);
-    if (library.place.find('/') != std::string::npos && !libraries::is_a_vendors(library.place)) {
+    if (library.place.find('/') != std::string::npos && !libraries::is_a_vendors(library.place))
       files.push_back(library.place);
-    }
   }
   return files;
 }
@@ -244,9 +232,8 @@ std::vector<Check> check_vendor_libraries(const std::string& program) {
     for (const libraries::CallName& call : libraries::kCallNames) {
       const std::string library(libraries::short_name(call.library));
       if (each->undefined.contains(call.symbol)) called.insert(library);
-      if (each->defined.contains(call.symbol) || each->hidden.contains(call.symbol)) {
+      if (each->defined.contains(call.symbol) || each->hidden.contains(call.symbol))
         inside.insert(library);
-      }
     }
     if (!inside.empty()) {
       checks.push_back(
@@ -290,9 +277,8 @@ std::vector<Check> examine(const std::string& library_path, const std::string& c
 
 std::string as_table(const std::vector<Check>& checks) {
   std::string table;
-  for (const Check& check : checks) {
+  for (const Check& check : checks)
     table += fmt::format("{:<5} {:<14} {}\n", call_of(check.state), check.name, check.text);
-  }
   return table;
 }
 

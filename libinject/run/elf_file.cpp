@@ -78,9 +78,8 @@ std::optional<ElfFile> read_elf(const std::string& path, WhichSymbols which) {
   constexpr unsigned char native =
       std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_DATA] != native) {
+      header->e_ident[EI_DATA] != native)
     return std::nullopt;
-  }
   ElfFile file;
   file.is_64_bit = header->e_ident[EI_CLASS] == ELFCLASS64;
   if (!file.is_64_bit) return file;
@@ -100,9 +99,8 @@ std::optional<ElfFile> read_elf(const std::string& path, WhichSymbols which) {
   for (const Elf64_Shdr& section : sections) {
     file.sections.insert(name_at(section_names, section.sh_name));
     const bool is_hidden = section.sh_type == SHT_SYMTAB && which == WhichSymbols::kAll;
-    if ((section.sh_type != SHT_DYNSYM && !is_hidden) || section.sh_link >= sections.size()) {
+    if ((section.sh_type != SHT_DYNSYM && !is_hidden) || section.sh_link >= sections.size())
       continue;
-    }
     const Elf64_Shdr& names = sections[section.sh_link];
     read_symbols(reader, section, reader.text(names.sh_offset, names.sh_size),
                  is_hidden ? file.hidden : file.defined, is_hidden ? nullptr : &file.undefined);

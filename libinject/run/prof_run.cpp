@@ -90,9 +90,8 @@ struct Options {
 
 std::string description_of(const char* name) {
   for (const sys::Variable& variable : sys::variables()) {
-    if (std::strcmp(variable.name, name) == 0) {
+    if (std::strcmp(variable.name, name) == 0)
       return fmt::format("{} [{}] ({})", variable.meaning, variable.range, name);
-    }
   }
   throw std::logic_error(fmt::format("{} is not in the table of variables", name));
 }
@@ -183,9 +182,8 @@ void apply_settings(const Options& options) {
       throw UsageError("--only makes a schedule: expected no --schedule beside it");
     setenv("INLINE_PROF_SCHEDULE", schedule_of_layers(options.only).c_str(), 1);
   }
-  for (const auto& [name, value] : options.settings) {
+  for (const auto& [name, value] : options.settings)
     setenv(name.c_str(), value.c_str(), 1);
-  }
   if (options.exit_when_done) setenv("INLINE_PROF_EXIT_WHEN_DONE", "1", 1);
   if (options.torch) setenv("INLINE_PROF_TORCH", "1", 1);
   try {
@@ -248,9 +246,8 @@ int become(const std::vector<std::string>& command) {
   std::vector<std::string> arguments = command;
   std::vector<char*> pointers;
   pointers.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) {
+  for (std::string& argument : arguments)
     pointers.push_back(argument.data());
-  }
   pointers.push_back(nullptr);
   execvp(pointers.front(), pointers.data());
   const int error = errno;

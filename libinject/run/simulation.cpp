@@ -80,15 +80,13 @@ std::string why_not_simulated(const std::string& program, const std::string& fol
   for (std::string line; std::getline(lines, line);) {
     const ListedLibrary library = library_in(line);
     if (is_vendor_library(library.name) && !library.place.starts_with(folder + "/") &&
-        real_library.empty()) {
+        real_library.empty())
       real_library = library.name;
-    }
     std::string symbol = symbol_in(line);
     if (is_vendor_function(symbol)) symbols.insert(std::move(symbol));
   }
-  if (!real_library.empty()) {
+  if (!real_library.empty())
     return fmt::format("{} needs {}, which is not simulated", program, real_library);
-  }
   if (symbols.empty()) return "";
   const std::string others =
       symbols.size() == 1 ? "" : fmt::format(" and {} more", symbols.size() - 1);

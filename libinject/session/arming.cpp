@@ -106,9 +106,8 @@ void Arming::close_pair(const void* stream, timer::ContextTimer::Pair& pair) {
   const auto timed = session_.watching.budget().time_now_and_then(pair.is_watched);
   // A failure is counted where it is noticed.
   const auto result = pair.timer->end(static_cast<CUstream>(const_cast<void*>(stream)), pair);
-  if (result == timer::ContextTimer::EndResult::kSpoiled) {
+  if (result == timer::ContextTimer::EndResult::kSpoiled)
     session_.run.dropped.interleaved_launch.fetch_add(1, std::memory_order_relaxed);
-  }
   launch::filter.refresh();
 }
 
@@ -150,9 +149,8 @@ WantedOccurrence* Arming::first_of_label(const record::EventRecord& event) noexc
     for (std::uint32_t k = 0; k < each.wanted_count.load(std::memory_order_relaxed); ++k) {
       WantedOccurrence& wanted = each.wanted[k];
       if (wanted.event.load(std::memory_order_relaxed) == &event &&
-          wanted.part.load(std::memory_order_relaxed) == WantedOccurrence::Part::kFirstOfLabel) {
+          wanted.part.load(std::memory_order_relaxed) == WantedOccurrence::Part::kFirstOfLabel)
         return &wanted;
-      }
     }
   }
   return nullptr;

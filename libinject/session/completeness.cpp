@@ -136,9 +136,8 @@ std::string early_end(Session& session) {
            (left < 0 ? "how long an iteration takes was not known yet"
                      : "about " + text_of(left) + " iterations more would have met the target");
   }
-  if (!is_planned && !session.graph_kernels.is_over()) {
+  if (!is_planned && !session.graph_kernels.is_over())
     return at + " before all kernels inside CUDA graphs were measured";
-  }
   const bool is_one_shot = session.settings.mode == schedule::Mode::kOneShot;
   const std::int64_t last = is_one_shot
                                 ? session.settings.warmup + session.config.one_shot_iterations
@@ -153,9 +152,8 @@ bool settle_measured(Session& session) {
   const Shortfall all = shortfall_of(session, !all_was_recorded);
   if (all_was_recorded && all.missing == 0) {
     if (all.wanted == 0 && course.targets.empty() && !session.phases.some_are_planned() &&
-        session.settings.mode != schedule::Mode::kData) {
+        session.settings.mode != schedule::Mode::kData)
       session.warn("no launch was met in the warm-up that could be measured: nothing was measured");
-    }
     if (session.run.iteration_times.size() == 0 && session.samples_taken() > 0) {
       session.warn(
           "all samples were taken, but no iteration has a time: the streams that iterations are "

@@ -82,9 +82,8 @@ timer::ContextTimer* Contexts::first_timer() {
         std::any_of(streams_.begin(), streams_.end(),
                     [&](const StreamInfo& stream) { return stream.timer == &timer; });
     if (timer.is_alive() && has_streams &&
-        (first == nullptr || timer.device_id() < first->device_id())) {
+        (first == nullptr || timer.device_id() < first->device_id()))
       first = &timer;
-    }
   }
   return first;
 }

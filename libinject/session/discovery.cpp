@@ -65,9 +65,8 @@ void Discovery::meet_inside_op(LaunchSite& site, const hook::Launch& launch,
   set_shape(*part.event, site, launch);
   set_indices(*part.event);
   record::Op description = op.describe(op.call, launch.stream);
-  if (!description.kind.empty()) {
+  if (!description.kind.empty())
     part.event->op = std::make_unique<record::Op>(std::move(description));
-  }
   if (label != nullptr) return insides_[label->event].ops.push_back(part.event);
   session_.operators.name_library_event(launch, op, *part.event);
 }
@@ -95,9 +94,8 @@ void Discovery::meet_in_warmup(LaunchSite& site, const hook::Launch& launch, boo
     session_.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (libraries::OpFrame* op = libraries::outermost_op()) {
+  if (libraries::OpFrame* op = libraries::outermost_op())
     return meet_inside_op(site, launch, occurrence, *op, label);
-  }
   if (label != nullptr) {
     if (launch.copy == nullptr) ++insides_[label->event].other_launches;
     return;
@@ -159,9 +157,7 @@ record::EventRecord* Discovery::add_event(LaunchSite& site, std::uint32_t launch
     if (site.kernel != nullptr) event->kernel_names.push_back(site.kernel->name);
   } else {
     KernelOnStream& same = kernels_on_streams_[{site.kernel, site.stream->index}];
-    if (same.event_name.empty()) {
-      same.event_name = unique_event_name(*site.kernel, *site.stream);
-    }
+    if (same.event_name.empty()) same.event_name = unique_event_name(*site.kernel, *site.stream);
     if (site.event_name.empty()) ++same.handles;
     site.event_name = same.event_name;
     event->event_name = site.event_name;

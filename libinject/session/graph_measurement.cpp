@@ -45,9 +45,8 @@ std::size_t end_of_call(const std::vector<graphs::GraphNode>& nodes, std::size_t
   std::size_t last = first;
   if (!notes || notes->event_name.empty()) return last;
   while (last + 1 < nodes.size() && nodes[last + 1].is_work() && nodes[last + 1].notes == notes &&
-         is_chain(nodes[last], nodes[last + 1])) {
+         is_chain(nodes[last], nodes[last + 1]))
     ++last;
-  }
   return last;
 }
 
@@ -148,10 +147,8 @@ class Meeting {
     graphs::Edges before;
     graphs::Edges after;
     if (first == nullptr || last == nullptr || graphs::edges_to(first, before) != CUDA_SUCCESS ||
-        graphs::edges_from(last, after) != CUDA_SUCCESS ||
-        (before.are_full() && after.are_full())) {
+        graphs::edges_from(last, after) != CUDA_SUCCESS || (before.are_full() && after.are_full()))
       return;
-    }
     site_.graph->overlaps = true;
     if (before.can_be_full() && after.can_be_full()) event.add_flag(record::Flag::kPdlRemoved);
   }
@@ -186,9 +183,8 @@ GraphMeasurement::Outlook GraphMeasurement::outlook() {
   if (is_through()) return Outlook::kIsOver;
   if (!clone_.may_be_fresh()) {
     if (clone_run.attempts < kMostAttempts) return Outlook::kBeginsAgain;
-    if (clone_run.event->sample_count() == 0 && recorded_.load() == 0) {
+    if (clone_run.event->sample_count() == 0 && recorded_.load() == 0)
       say_why_not(*clone_run.event, graphs::kChanged);
-    }
     return Outlook::kIsOver;
   }
   if (refused_.load(std::memory_order_relaxed) >= kMostRefusals) {
@@ -199,9 +195,8 @@ GraphMeasurement::Outlook GraphMeasurement::outlook() {
   idle_iterations_ = launched == launched_before_ ? idle_iterations_ + 1 : 0;
   launched_before_ = launched;
   if (idle_iterations_ < kIdleIterations) return Outlook::kGoesOn;
-  if (clone_run.event->sample_count() == 0) {
+  if (clone_run.event->sample_count() == 0)
     say_why_not(*clone_run.event, "the program replays the graph no more");
-  }
   return Outlook::kIsOver;
 }
 
@@ -286,9 +281,8 @@ void GraphMeasurement::add_runs(std::size_t target) {
   for (record::EventRecord* event : session_.phases.course().targets[target].events) {
     const LaunchSite* site = session_.sites.of_event(event);
     if (site == nullptr || event->has(record::Flag::kNotMeasurable) ||
-        (!visited_ && event->sample_count() >= repeat)) {
+        (!visited_ && event->sample_count() >= repeat))
       continue;
-    }
     runs_.push_back({.target = target,
                      .event = event,
                      .nodes = {.graph = site->graph,
@@ -454,12 +448,10 @@ void meet_replay(Session& session, LaunchSite& site, const hook::Launch& launch,
   const std::lock_guard lock(graphs::mutex());
   graphs::ExecutableGraph& graph = *site.graph;
   if (graph.stream == nullptr) graph.stream = launch.stream;
-  if (graph.stream != launch.stream && graph.why_whole.empty()) {
+  if (graph.stream != launch.stream && graph.why_whole.empty())
     graph.why_whole = "it is replayed on several streams";
-  }
-  if (graph.why_whole.empty() && session.run.events.size() + graph.nodes.size() > kMostInGraphs) {
+  if (graph.why_whole.empty() && session.run.events.size() + graph.nodes.size() > kMostInGraphs)
     graph.why_whole = "there are more kernels in graphs than there is room for";
-  }
   Meeting(session, site, occurrence).meet();
 }
 
@@ -467,12 +459,10 @@ void settle_graphs(Session& session) {
   const std::lock_guard lock(graphs::mutex());
   const bool only_whole = session.settings.mode != schedule::Mode::kFineGrained;
   const auto why_whole = [&](graphs::ExecutableGraph& graph) -> const std::string& {
-    if (only_whole && graph.why_whole.empty()) {
+    if (only_whole && graph.why_whole.empty())
       graph.why_whole = "kernels inside graphs are timed in mode fine_grained";
-    }
-    if (graph.times_made > graphs::kOftenMade && graph.why_whole.empty()) {
+    if (graph.times_made > graphs::kOftenMade && graph.why_whole.empty())
       graph.why_whole = graphs::kMadeAnew;
-    }
     return graph.why_whole;
   };
   for (record::EventRecord& event : session.run.events) {

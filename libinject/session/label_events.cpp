@@ -204,9 +204,8 @@ void LabelEvents::record_armed(const labels::LabelEnd& end, CUstream stream,
 void LabelEvents::record_in_unit_test(const labels::LabelEnd& end, CUstream stream,
                                       const char* extra_info) {
   if (session_.unit_tests.running() == nullptr) return;
-  if (launch::filter.has_acquired(launch::LaunchFilter::kMeasuringAll)) {
+  if (launch::filter.has_acquired(launch::LaunchFilter::kMeasuringAll))
     return session_.one_shot.record_label(end, stream, extra_info);
-  }
   if (end.is_start) return start_in_warmup(*end.label, stream, false, false);
   stop_in_warmup(*end.label, stream);
 }
@@ -222,15 +221,13 @@ void LabelEvents::record(inline_prof_site* site, const char* text, void* stream,
   CUstream on = stream_of_label(stream);
   const bool is_captured = launch::filter.has(LaunchFilter::kCapturing) && timer::is_capturing(on);
   if (is_captured && state != RunState::kOverheadMeasurement &&
-      (state != RunState::kDiscovering || !end->is_start)) {
+      (state != RunState::kDiscovering || !end->is_start))
     note_captured_label(*end);
-  }
   if (state == RunState::kMeasuring || state == RunState::kOverheadMeasurement) {
     if (launch::filter.has(LaunchFilter::kSitesLost))
       session_.rebinding.note_launch({.label = end->label}, on);
-    if (launch::filter.has_acquired(LaunchFilter::kMeasuringAll)) {
+    if (launch::filter.has_acquired(LaunchFilter::kMeasuringAll))
       return session_.one_shot.record_label(*end, on, extra_info);
-    }
     record_armed(*end, on, extra_info);
   } else if (state == RunState::kUnitTests) {
     record_in_unit_test(*end, on, extra_info);
@@ -247,9 +244,8 @@ void LabelEvents::describe(const char* text, const char* kind,
                            const inline_prof_attribute* attributes, int attribute_count) {
   if (text == nullptr || kind == nullptr) return;
   if (session_.state() != RunState::kDiscovering &&
-      !launch::filter.has(launch::LaunchFilter::kCapturing)) {
+      !launch::filter.has(launch::LaunchFilter::kCapturing))
     return;
-  }
   record::Op op{.kind = kind, .attributes = {}, .source = "PROFILE_OP"};
   for (int i = 0; i < attribute_count; ++i) {
     const inline_prof_attribute& attribute = attributes[i];

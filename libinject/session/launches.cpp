@@ -20,9 +20,8 @@ LaunchTicket Session::begin_captured_launch(const hook::Launch& launch) {
   const RunState now = state();
   if (now == RunState::kDiscovering) ticket.kind = LaunchTicket::Kind::kMeet;
   if (launch.copy == nullptr &&
-      (now == RunState::kBeforeIterations || now == RunState::kWithoutIterations)) {
+      (now == RunState::kBeforeIterations || now == RunState::kWithoutIterations))
     run.launches_seen.fetch_add(1, std::memory_order_relaxed);
-  }
   if (now == RunState::kMeasuring || now == RunState::kOverheadMeasurement)
     ticket = arming.begin_launch(launch);
   ticket.is_captured = true;

@@ -97,9 +97,8 @@ void OneShot::record_label(const labels::LabelEnd& end, CUstream stream, const c
     record::EventRecord* event = next_event(end.label, stream, site);
     if (event == nullptr || site->open_pair != nullptr) return;
     site->open_pair = begin_pair(*site, stream, *event);
-    if (site->open_pair != nullptr && extra_info != nullptr) {
+    if (site->open_pair != nullptr && extra_info != nullptr)
       extra_of(*site->open_pair).start = extra_info;
-    }
     return;
   }
   LaunchSite* site = session_.sites.find(end.label, stream);
@@ -292,9 +291,8 @@ hook::LaunchTicket WithoutIterations::begin_launch(const hook::Launch& launch) {
 }
 
 void WithoutIterations::leave() {
-  if (session_.state() == RunState::kWithoutIterations) {
+  if (session_.state() == RunState::kWithoutIterations)
     sys::say(sys::LogLevel::kInfo, "iterations begin: what was sampled before them is left out");
-  }
   session_.discovery.begin_anew();
 }
 

@@ -268,18 +268,16 @@ bool Planning::plan_run() {
   std::vector<Target> all;
   const auto met = gather_targets(all);
   schedule::Selection selection;
-  if (session_.settings.mode != schedule::Mode::kData) {
+  if (session_.settings.mode != schedule::Mode::kData)
     selection = schedule::select(session_.request, met);
-  }
   for (const std::string& warning : selection.warnings)
     session_.warn(warning);
   never_met_ = selection.never_met;
   course.targets.clear();
   for (std::size_t i = 0; i < selection.chosen.size(); ++i) {
     course.targets.push_back(all[selection.chosen[i]]);
-    for (record::EventRecord* event : course.targets.back().events) {
+    for (record::EventRecord* event : course.targets.back().events)
       event->layer_name = selection.layers[i];
-    }
   }
   const bool is_one_shot = session_.settings.mode == schedule::Mode::kOneShot;
   const schedule::Selection plain = plain_part(selection);

@@ -195,14 +195,12 @@ LaunchSite* Rebinding::rebind(const Launched& launched, CUstream stream) {
   LaunchSite* best = nullptr;
   for (const auto& site : session_.sites.all()) {
     if (site->kernel != kernel || site->label != launched.label || site->graph != launched.graph ||
-        !may_become(*site->stream, stream, timer)) {
+        !may_become(*site->stream, stream, timer))
       continue;
-    }
     // A handle that lives keeps its site.
     if (has_handles(*site) ||
-        (site->function != nullptr && kernel != nullptr && site->function != launched.function)) {
+        (site->function != nullptr && kernel != nullptr && site->function != launched.function))
       continue;
-    }
     // Every stream has copies: one tells nothing of where kernels are launched from now on.
     if (is_copy(*site) && site->stream->handle != stream && has_kernels(*site->stream)) continue;
     // A site on this stream is nearer than one on a stream that has ended.
@@ -213,9 +211,8 @@ LaunchSite* Rebinding::rebind(const Launched& launched, CUstream stream) {
   revive(*best->stream, stream);
   if (kernel == nullptr) return best;
   for (const auto& site : session_.sites.all()) {
-    if (site->kernel != kernel || site->function != nullptr || site->stream->timer != timer) {
+    if (site->kernel != kernel || site->function != nullptr || site->stream->timer != timer)
       continue;
-    }
     site->function = launched.function;
     place(*site);
   }
@@ -287,9 +284,8 @@ void Rebinding::lose_silent_streams(std::int64_t iteration) {
   if (some_are_lost) return begin_search();
   if (was_counted || launch::filter.has(launch::LaunchFilter::kSitesLost) ||
       launch::filter.has(launch::LaunchFilter::kComparing) || iteration < next_attempt_ ||
-      !session_.arming.some_were_not_launched()) {
+      !session_.arming.some_were_not_launched())
     return;
-  }
   next_attempt_ = iteration + (std::int64_t{2} << attempts_in_vain_);
   attempts_in_vain_ = std::min(attempts_in_vain_ + 1, kMostAttemptsInVain);
   begin_search();

@@ -167,9 +167,8 @@ bool RunController::is_fresh_start(std::int64_t position) const {
 bool RunController::everything_was_recorded() const {
   const RunState now = session_.state();
   if (now == RunState::kDraining || now == RunState::kOverheadMeasurement) return true;
-  if (session_.settings.mode == schedule::Mode::kOneShot) {
+  if (session_.settings.mode == schedule::Mode::kOneShot)
     return session_.iteration() >= session_.settings.warmup + session_.config.one_shot_iterations;
-  }
   if (!session_.graph_kernels.is_over()) return false;
   if (session_.phases.course().adaptive) return session_.phases.course().adaptive->is_done();
   return session_.phases.position_of(session_.iteration()) >=
@@ -195,17 +194,15 @@ void RunController::close_record() {
         " passes that began as an iteration does hold more or less, as batches of an evaluation "
         "do: their times are left out");
   }
-  if (*sys::off_reason() != '\0') {
+  if (*sys::off_reason() != '\0')
     session_.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
-  }
   if (session_.sites.some_were_forgotten()) {
     session_.run.not_seen.push_back(
         "launches before the first iteration of more kernels than there was room for: counted, not "
         "listed");
   }
-  if (session_.sites.are_full() || labels::had_no_room()) {
+  if (session_.sites.are_full() || labels::had_no_room())
     session_.run.not_seen.push_back("more kernels, streams or events than there was room for");
-  }
   if (const auto graphs = session_.graph_launch_count(); graphs > 0) {
     session_.run.not_seen.push_back(std::to_string(graphs) +
                                     " graph launches: counted, the kernels inside are not timed");
@@ -338,9 +335,8 @@ void Overhead::gather() {
 std::int64_t Progress::iterations_left(std::int64_t iteration) const {
   if (session_.phases.course().adaptive)
     return session_.phases.course().adaptive->iterations_left();
-  if (session_.settings.mode == schedule::Mode::kOneShot) {
+  if (session_.settings.mode == schedule::Mode::kOneShot)
     return session_.settings.warmup + session_.config.one_shot_iterations - iteration;
-  }
   return session_.phases.course().plan.last_iteration() - session_.phases.position_of(iteration);
 }
 

@@ -244,9 +244,8 @@ record::WriteFacts Session::write_facts() {
   facts.cuda_errors = sys::vendor_error_count();
   facts.cross_check = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
-  if (state() != RunState::kDiscovering && !static_copies_) {
+  if (state() != RunState::kDiscovering && !static_copies_)
     static_copies_ = libraries::static_copies(run);
-  }
   if (static_copies_) facts.not_seen = *static_copies_;
   const std::lock_guard lock(run.mutex);
   facts.iteration_confidence = run.iteration_source == "none" ? 0 : run.iteration_confidence;
@@ -445,9 +444,8 @@ void Session::primary_context_released(CUdevice device) {
   const auto get_state = sys::cuda().cuDevicePrimaryCtxGetState;
   unsigned flags = 0;
   int active = 0;
-  if (get_state != nullptr && get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0) {
+  if (get_state != nullptr && get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0)
     return;
-  }
   primary_context_reset(device);
 }
 

@@ -14,9 +14,8 @@ namespace {
 int attribute_of(CUfunction function, CUfunction_attribute attribute) {
   int value = 0;
   if (sys::cuda().cuFuncGetAttribute == nullptr ||
-      sys::cuda().cuFuncGetAttribute(&value, attribute, function) != CUDA_SUCCESS) {
+      sys::cuda().cuFuncGetAttribute(&value, attribute, function) != CUDA_SUCCESS)
     return 0;
-  }
   return value;
 }
 
@@ -47,9 +46,8 @@ record::LaunchShape shape_of(const hook::Launch& launch, const KernelInfo& kerne
   int blocks = 0;
   const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
   if (occupancy != nullptr &&
-      occupancy(&blocks, launch.function, threads, launch.dynamic_shared_bytes) == CUDA_SUCCESS) {
+      occupancy(&blocks, launch.function, threads, launch.dynamic_shared_bytes) == CUDA_SUCCESS)
     shape.max_blocks_per_sm = blocks;
-  }
   return shape;
 }
 

@@ -199,9 +199,8 @@ std::optional<double> decimal(const char* name, double lowest, double highest, b
   const auto text = value_of(name);
   if (!text) return std::nullopt;
   const auto parsed = number<double>(*text);
-  if (!parsed || !(*parsed > lowest) || *parsed > highest || (!included && *parsed == highest)) {
+  if (!parsed || !(*parsed > lowest) || *parsed > highest || (!included && *parsed == highest))
     refuse(name, *text);
-  }
   return parsed;
 }
 
@@ -451,9 +450,8 @@ std::optional<Config> read_config() {
   read_iteration_source(config);
   read_trigger(config);
 
-  if (const auto name = keyword("INLINE_PROF_BACKEND")) {
+  if (const auto name = keyword("INLINE_PROF_BACKEND"))
     config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
-  }
   config.cupti_cross_check = keyword("INLINE_PROF_CROSS_CHECK").value_or("none") == "cupti";
 
   config.graph_copies_mib =

@@ -73,9 +73,8 @@ void count_vendor_error(const char* function, int code) noexcept {
 }
 
 void count_vendor_success() noexcept {
-  if (vendor_errors_in_a_row.load(std::memory_order_relaxed) != 0) {
+  if (vendor_errors_in_a_row.load(std::memory_order_relaxed) != 0)
     vendor_errors_in_a_row.store(0, std::memory_order_relaxed);
-  }
 }
 
 unsigned long vendor_error_count() noexcept {

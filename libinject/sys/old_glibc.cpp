@@ -116,9 +116,8 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
     const std::uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_GNU_EH_FRAME) unwind = &segment;
     if (segment.p_type != PT_LOAD || search.address < begin ||
-        search.address >= begin + segment.p_memsz) {
+        search.address >= begin + segment.p_memsz)
       continue;
-    }
     inside = true;
     search.result->dlfo_map_start = pointer_to(begin);
     search.result->dlfo_map_end = pointer_to(begin + segment.p_memsz);

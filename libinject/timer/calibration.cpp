@@ -112,9 +112,8 @@ class Calibrator {
         result.note.append("busy calibration cut short: launches wait until they have run");
       }
     }
-    if (sys::graph_api().can_time_nodes() && sys::graph_api().add_kernel != nullptr) {
+    if (sys::graph_api().can_time_nodes() && sys::graph_api().add_kernel != nullptr)
       measure("graph", &Calibrator::fill_graph, result);
-    }
     return result;
   }
 
@@ -170,29 +169,24 @@ class Calibrator {
     // With one hardware queue the application's other work would wait behind ours.
     const char* connections =
         std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");  // NOLINT(concurrency-mt-unsafe): only read
-    if (connections != nullptr && std::strcmp(connections, "1") == 0) {
+    if (connections != nullptr && std::strcmp(connections, "1") == 0)
       return "CUDA_DEVICE_MAX_CONNECTIONS is 1";
-    }
     // A blocking launch behind the wait would never return.
     const char* blocking =
         std::getenv("CUDA_LAUNCH_BLOCKING");  // NOLINT(concurrency-mt-unsafe): only read
-    if (blocking != nullptr && std::strcmp(blocking, "") != 0 && std::strcmp(blocking, "0") != 0) {
+    if (blocking != nullptr && std::strcmp(blocking, "") != 0 && std::strcmp(blocking, "0") != 0)
       return "CUDA_LAUNCH_BLOCKING is set";
-    }
     if (cuda.cuStreamWaitValue32 == nullptr || cuda.cuMemHostAlloc == nullptr ||
-        cuda.cuMemFreeHost == nullptr || cuda.cuMemHostGetDevicePointer == nullptr) {
+        cuda.cuMemFreeHost == nullptr || cuda.cuMemHostGetDevicePointer == nullptr)
       return "the driver has no stream memory operations";
-    }
     void* memory = nullptr;
     if (cuda.cuMemHostAlloc(&memory, 64, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) !=
-        CUDA_SUCCESS) {
+        CUDA_SUCCESS)
       return "no pinned memory";
-    }
     flag_ = static_cast<volatile std::uint32_t*>(memory);
     *flag_ = 0;
-    if (cuda.cuMemHostGetDevicePointer(&device_flag_, memory, 0) != CUDA_SUCCESS) {
+    if (cuda.cuMemHostGetDevicePointer(&device_flag_, memory, 0) != CUDA_SUCCESS)
       return "pinned memory has no device address";
-    }
     limit_ = std::make_unique<HoldLimit>();
     if (!limit_->start(flag_)) return "no thread that could end a hold";
     return nullptr;
@@ -296,9 +290,8 @@ class Calibrator {
         last = next;
       }
       if (api.add_event_record(&next, graph_, &last, 1, pair.stop) != CUDA_SUCCESS ||
-          api.instantiate(&exec_, graph_, 0) != CUDA_SUCCESS) {
+          api.instantiate(&exec_, graph_, 0) != CUDA_SUCCESS)
         exec_ = nullptr;
-      }
     }
     ~PairGraph() {
       const auto& api = sys::graph_api();

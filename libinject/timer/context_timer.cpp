@@ -156,9 +156,8 @@ ContextTimer::Pair* ContextTimer::free_pair() noexcept {
   for (std::size_t i = 0; i < pair_count_; ++i) {
     Pair& candidate = pairs_[(first + i) % pair_count_];
     int expected = kFree;
-    if (candidate.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) {
+    if (candidate.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire))
       return &candidate;
-    }
   }
   return nullptr;
 }
@@ -204,9 +203,8 @@ void ContextTimer::hand_over(Pair& pair) noexcept {
 void ContextTimer::hand_captured_over() noexcept {
   for (Pair& pair : pairs()) {
     int expected = kCaptured;
-    if (!pair.state.compare_exchange_strong(expected, kPending, std::memory_order_acq_rel)) {
+    if (!pair.state.compare_exchange_strong(expected, kPending, std::memory_order_acq_rel))
       continue;
-    }
     captured_.fetch_sub(1, std::memory_order_release);
     pending_.fetch_add(1, std::memory_order_release);
   }
@@ -351,9 +349,8 @@ void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept 
     float elapsed_ms = 0;
     if (succeeded("cuEventElapsedTime",
                   sys::cuda().elapsed_ms(&elapsed_ms, from->event, to->event)) &&
-        times != nullptr) {
+        times != nullptr)
       times->add(at, elapsed_ms);
-    }
   }
   first_unread_origin_.store(at, std::memory_order_release);
 }

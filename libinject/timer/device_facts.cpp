@@ -27,9 +27,8 @@ std::string dotted(int major, int minor) {
 std::string uuid_text(CUdevice device) {
   CUuuid uuid{};
   if (sys::cuda().cuDeviceGetUuid == nullptr ||
-      sys::cuda().cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS) {
+      sys::cuda().cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS)
     return "";
-  }
   std::string text = "GPU-";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text.push_back('-');
@@ -89,26 +88,23 @@ void add_device_facts(record::RunRecord& run, CUdevice device) {
   record::DeviceInfo facts;
   facts.device_id = device;
   std::array<char, 256> name{};
-  if (cuda.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device) == CUDA_SUCCESS) {
+  if (cuda.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device) == CUDA_SUCCESS)
     facts.name = name.data();
-  }
   facts.uuid = uuid_text(device);
   facts.sm_count = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   facts.compute_capability =
       dotted(attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   std::size_t memory = 0;
-  if (cuda.cuDeviceTotalMem != nullptr && cuda.cuDeviceTotalMem(&memory, device) == CUDA_SUCCESS) {
+  if (cuda.cuDeviceTotalMem != nullptr && cuda.cuDeviceTotalMem(&memory, device) == CUDA_SUCCESS)
     facts.memory_bytes = memory;
-  }
   facts.l2_bytes = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   facts.sm_clock_khz = attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   facts.memory_clock_khz = attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   facts.driver_version = sys::kernel_driver_version();
   int version = 0;
-  if (cuda.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+  if (cuda.cuDriverGetVersion(&version) == CUDA_SUCCESS)
     facts.cuda_version = dotted(version / 1000, version % 1000 / 10);
-  }
   run.devices.push_back(std::move(facts));
 }
 
@@ -124,9 +120,8 @@ std::map<std::string, std::string> loaded_library_versions() {
     const auto note = [&](std::string_view prefix, const char* name,
                           std::string (*version_of)(const char*)) {
       if (!soname.starts_with(prefix) || versions.contains(name)) return;
-      if (std::string version = version_of(soname.c_str()); !version.empty()) {
+      if (std::string version = version_of(soname.c_str()); !version.empty())
         versions[name] = std::move(version);
-      }
     };
     note("libcublas.so", "cublas", cublas_version);
     note("libcudnn.so", "cudnn", cudnn_version);

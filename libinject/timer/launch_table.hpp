@@ -60,9 +60,8 @@ class LaunchTable {
                                                      const void* stream) noexcept {
     LaunchSlot& first = slots_[home(function, stream)];
     if (first.function.load(std::memory_order_acquire) == function &&
-        first.stream.load(std::memory_order_relaxed) == stream) [[likely]] {
+        first.stream.load(std::memory_order_relaxed) == stream) [[likely]]
       return &first;
-    }
     return probe(function, stream);
   }
 

@@ -69,9 +69,8 @@ ExclusiveUse* begin_exclusive_use(const void* stream) noexcept {
     ExclusiveUse& use = uses[(first + i) % kMostExclusiveUses];
     const void* nobody = nullptr;
     if (use.thread.load(std::memory_order_relaxed) != nullptr ||
-        !use.thread.compare_exchange_strong(nobody, this_thread())) {
+        !use.thread.compare_exchange_strong(nobody, this_thread()))
       continue;
-    }
     use.is_spoiled.store(false);
     use.stream.store(stream);
     if (others_launch_on(stream)) use.is_spoiled.store(true);
@@ -100,9 +99,8 @@ LaunchUnderWay* begin_launch(const void* stream) noexcept {
     LaunchUnderWay& launch = under_way[(first + i) % kMostUnderWay];
     const void* nobody = nullptr;
     if (launch.stream.load(std::memory_order_relaxed) == nullptr &&
-        launch.stream.compare_exchange_strong(nobody, stream)) {
+        launch.stream.compare_exchange_strong(nobody, stream))
       mine = &launch;
-    }
   }
   if (mine != nullptr) {
     mine->thread.store(this_thread(), std::memory_order_relaxed);

@@ -165,9 +165,8 @@ TEST_P(AFault, OfASystemCallDoesNotReachTheApplication) {
     // With a valid mask it cannot fail (sigprocmask(2)), and what it has changed must be undone.
     // Nor can getpid(2) and gettid(2).
     if (number == kAllocations || number == SYS_rt_sigprocmask || number == SYS_getpid ||
-        number == SYS_gettid) {
+        number == SYS_gettid)
       continue;
-    }
     const std::string fault = "FAULT_CALL=" + std::to_string(number) + ":";
     for (const long nth : chosen(count, 3))
       expect_unharmed(fault + std::to_string(nth) + ":" + std::to_string(EIO));

@@ -110,9 +110,8 @@ Workplace::~Workplace() {
 
 Texts Workplace::files(const std::string& folder) const {
   Texts names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_ / folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(path_ / folder))
     names.push_back(entry.path().filename().string());
-  }
   std::sort(names.begin(), names.end());
   return names;
 }

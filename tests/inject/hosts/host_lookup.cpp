@@ -98,9 +98,8 @@ int main() {
   for (void* address : {legacy, per_thread, through_second, by_dlsym, by_dlsym_per_thread}) {
     if (address == nullptr ||
         reinterpret_cast<Launch>(address)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr,
-                                          nullptr) != CUDA_SUCCESS) {
+                                          nullptr) != CUDA_SUCCESS)
       ++failures;
-    }
   }
   std::printf("same %s\n", legacy == by_dlsym && legacy == through_second ? "yes" : "no");
   std::printf("streams apart %s\n", legacy != per_thread ? "yes" : "no");

@@ -288,9 +288,8 @@ void capture_graph(Words& words) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(kernels); ++i)
     worked(launch(module->kernels[i % kKernels], *stream));
   if (worked(cuStreamEndCapture(*stream, &made.graph)) &&
-      worked(cuGraphInstantiate(&made.exec, made.graph, 0))) {
+      worked(cuGraphInstantiate(&made.exec, made.graph, 0)))
     graphs[id] = made;
-  }
 }
 
 void update_graph(Words& words) {
@@ -382,9 +381,8 @@ void label(Words& words) {
   static const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, INLINE_PROF_ABI_SYMBOL));
   const std::string text = word(words);
   const CUstream* stream = found(streams, number(words));
-  if (get != nullptr && stream != nullptr) {
+  if (get != nullptr && stream != nullptr)
     get()->record(nullptr, text.c_str(), *stream, INLINE_PROF_DEVICE_UNKNOWN, 0, nullptr);
-  }
 }
 
 void fork_child(Words&) {

@@ -136,9 +136,8 @@ void step(const Options& options, const Device& device, CUstream stream) {
   }
   if (options.stop_without_start) PROFILE_RECORD("never_started.stop", stream, number);
   if (options.start_without_stop) PROFILE_RECORD("never_stopped.start", stream, number);
-  if (options.data && PROFILE_RECORD_DATA("batch", stream)) {
+  if (options.data && PROFILE_RECORD_DATA("batch", stream))
     static_cast<void>(PROFILE_RECORD_DATA("batch", stream, std::string("6912"), number));
-  }
 }
 
 void step_on_all_streams(const Options& options, Device& device) {

@@ -17,9 +17,8 @@ int main(int argc, char** argv) {
   const bool wrapped = argc > 1 && std::strcmp(argv[1], "wrapped") == 0;
   CUcontext context = nullptr;
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
-      cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+      cuCtxSetCurrent(context) != CUDA_SUCCESS)
     return 1;
-  }
   int failures = 0;
   for (const cuuint64_t streams :
        {CU_GET_PROC_ADDRESS_LEGACY_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM}) {
@@ -27,9 +26,8 @@ int main(int argc, char** argv) {
     Dl_info library{};
     if (cuGetProcAddress("cuStreamAttachMemAsync", &address, 7000, streams, nullptr) !=
             CUDA_SUCCESS ||
-        dladdr(address, &library) == 0) {
+        dladdr(address, &library) == 0)
       return 1;
-    }
     const bool is_ours =
         std::string(library.dli_fname).find("how_to_add_inject") != std::string::npos;
     const auto attach = reinterpret_cast<Attach>(address);

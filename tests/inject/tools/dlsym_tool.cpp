@@ -15,8 +15,7 @@ int tool_answer() {
 
 extern "C" void* dlsym(void* handle, const char* name) noexcept {
   static Dlsym real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
-  if (std::strcmp(name, "inline_prof_test_tool_answer") == 0) {
+  if (std::strcmp(name, "inline_prof_test_tool_answer") == 0)
     return reinterpret_cast<void*>(tool_answer);
-  }
   return real == nullptr ? nullptr : real(handle, name);
 }

@@ -28,9 +28,8 @@ TEST(HookedBySymbol, KnowsExactNamesOnly) {
   EXPECT_STREQ(hooked_by_symbol("cuLaunchKernel_ptsz")->symbol, "cuLaunchKernel_ptsz");
   // A match on the prefix "cu" or on a part of the name would catch these.
   for (const char* other : {"cudnnCreate", "cublasCreate_v2", "cuLaunch", "cuLaunchKernelX", "cu",
-                            "", "malloc", "cuInit", "cuGetProcAddress_v3"}) {
+                            "", "malloc", "cuInit", "cuGetProcAddress_v3"})
     EXPECT_EQ(hooked_by_symbol(other), nullptr) << other;
-  }
   EXPECT_EQ(hooked_by_symbol(nullptr), nullptr);
 }
 

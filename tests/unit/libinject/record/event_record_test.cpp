@@ -19,9 +19,8 @@ Sample measured_sample(float measured_ms, std::int64_t iteration = 0, std::strin
   Sample result;
   result.measured_ms = measured_ms;
   result.iteration = iteration;
-  if (!extra.empty()) {
+  if (!extra.empty())
     result.extra = std::make_unique<ExtraInfos>(ExtraInfos{.start = std::move(extra), .stop = ""});
-  }
   return result;
 }
 
@@ -71,9 +70,8 @@ TEST(EventRecord, ShowsAReaderOnlyWholeSamples) {
       if (last.iteration != seen || last.extra->start != std::to_string(seen)) torn = true;
     }
   });
-  for (std::uint32_t i = 1; i <= sample_count; ++i) {
+  for (std::uint32_t i = 1; i <= sample_count; ++i)
     ASSERT_TRUE(event.add(measured_sample(1, i, std::to_string(i))));
-  }
   reader.join();
   EXPECT_FALSE(torn.load());
 }
@@ -90,9 +88,8 @@ TEST(EventList, NeverMovesAnEvent) {
 
 TEST(EventList, RefusesWhatDoesNotFit) {
   EventList events;
-  for (std::size_t i = 0; i < EventList::kCapacity; ++i) {
+  for (std::size_t i = 0; i < EventList::kCapacity; ++i)
     ASSERT_NE(events.add(std::make_unique<EventRecord>()), nullptr);
-  }
   EXPECT_EQ(events.add(event_named("too much")), nullptr);
   EXPECT_EQ(events.size(), EventList::kCapacity);
 }

@@ -127,9 +127,8 @@ TEST_F(OutputFileTest, NeverSharesANameWithAnotherFileOfTheSameMoment) {
       while (waiting.load() > 0)
         std::this_thread::yield();
       const auto mine = static_cast<std::size_t>(i);
-      for (int round = 0; round < 3 && errors[mine].empty(); ++round) {
+      for (int round = 0; round < 3 && errors[mine].empty(); ++round)
         errors[mine] = files[mine].write("thread " + std::to_string(i));
-      }
     });
   }
   for (std::thread& thread : threads)
@@ -175,9 +174,8 @@ TEST_F(OutputFileTest, SaysWhereNothingCanBeWritten) {
 TEST_F(OutputFileTest, LosesNothingOnAFullDisk) {
   const std::string disk = path("disk");
   std::filesystem::create_directory(disk);
-  if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0) {
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
     GTEST_SKIP() << "no file system of our own may be mounted here";
-  }
   file("disk/older.prof.json", "older");
   OutputFile ours(path("disk/prof.json"));
   const std::string first = ours.write("small");
@@ -185,9 +183,8 @@ TEST_F(OutputFileTest, LosesNothingOnAFullDisk) {
   const std::string older = content("disk/older.prof.json");
   const std::string kept = content("disk/prof.json");
   std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(disk)) {
+  for (const auto& entry : std::filesystem::directory_iterator(disk))
     left.push_back(entry.path().filename().string());
-  }
   ASSERT_EQ(umount(disk.c_str()), 0);
 
   EXPECT_EQ(first, "");

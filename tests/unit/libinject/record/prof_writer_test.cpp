@@ -156,9 +156,8 @@ TEST(ProfJsonOfARegion, HasNoLaunchShape) {
   RunRecord run;
   add_event(run, "region");
   const json event = written(run)["events"][0];
-  for (const char* key : {"grid", "block", "cluster", "registers", "op"}) {
+  for (const char* key : {"grid", "block", "cluster", "registers", "op"})
     EXPECT_FALSE(event.contains(key)) << key;
-  }
   EXPECT_EQ(event["kernel_name"], "");
 }
 

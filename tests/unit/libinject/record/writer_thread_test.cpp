@@ -109,10 +109,8 @@ TEST_F(WriterThreadTest, LeavesACheckpointOfARunThatGoesOn) {
   run_.host_name = "checkpointed";
   thread.start();
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
-  while (!std::filesystem::exists(path("prof.json")) &&
-         std::chrono::steady_clock::now() < give_up) {
+  while (!std::filesystem::exists(path("prof.json")) && std::chrono::steady_clock::now() < give_up)
     std::this_thread::yield();
-  }
   const json checkpoint = written("prof.json");
   end(thread);
   EXPECT_EQ(checkpoint["complete"], false);
@@ -155,9 +153,8 @@ TEST_F(WriterThreadTest, BlocksEverySignalOfTheHosts) {
   while (!ticked.load())
     std::this_thread::yield();
   end(thread);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGPROF, SIGCHLD}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGPROF, SIGCHLD})
     EXPECT_EQ(sigismember(&seen, signal), 1) << signal;
-  }
   sigset_t after;
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));

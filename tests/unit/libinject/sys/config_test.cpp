@@ -28,16 +28,14 @@ class ReadConfig : public testing::Test {
     std::vector<std::string> names;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
-      if (text.starts_with("INLINE_PROF_") || text.starts_with("PROFILING_")) {
+      if (text.starts_with("INLINE_PROF_") || text.starts_with("PROFILING_"))
         names.emplace_back(text.substr(0, text.find('=')));
-      }
     }
     for (const char* name :
          {"RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
           "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID",
-          "SLURM_NTASKS", "SLURM_LOCALID"}) {
+          "SLURM_NTASKS", "SLURM_LOCALID"})
       names.emplace_back(name);
-    }
     for (const std::string& name : names)
       environment_.clear(name);
   }

@@ -86,9 +86,8 @@ TEST_F(LaunchTableTest, IsReadWhileSomebodyInserts) {
       for (std::uintptr_t f = 0; f < pair_count; f += 7) {
         LaunchSlot* slot = table_->find(function(f), handle(f % 5));
         if (slot == nullptr) continue;
-        if (slot->function.load() != function(f) || slot->stream.load() != handle(f % 5)) {
+        if (slot->function.load() != function(f) || slot->stream.load() != handle(f % 5))
           wrong = true;
-        }
         static_cast<void>(slot->count_quietly(false));
       }
     }
@@ -104,9 +103,8 @@ TEST_F(LaunchTableTest, IsReadWhileSomebodyInserts) {
   first.join();
   second.join();
   EXPECT_FALSE(wrong.load());
-  for (std::uintptr_t f = 0; f < pair_count; ++f) {
+  for (std::uintptr_t f = 0; f < pair_count; ++f)
     EXPECT_NE(table_->find(function(f), handle(f % 5)), nullptr) << f;
-  }
 }
 
 }  // namespace
