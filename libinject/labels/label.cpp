@@ -14,7 +14,6 @@ namespace {
 
 struct LabelBook {
   std::unordered_map<std::string, std::unique_ptr<Label>> labels;
-  std::unordered_map<std::string, std::unique_ptr<LabelEnd>> ends;
   bool gates_open = true;
   bool complained_of_ending = false;
   bool had_no_room = false;
@@ -42,9 +41,7 @@ constexpr std::string_view kStop = ".stop";
 
 const LabelEnd* end_named(const char* text) {
   const sys::Locked<LabelBook> labels;
-  const std::string whole(text);
-  if (const auto known = labels->ends.find(whole); known != labels->ends.end())
-    return known->second.get();
+  const std::string_view whole(text);
   const bool is_start = whole.ends_with(kStart);
   const std::size_t ending = is_start ? kStart.size() : kStop.size();
   if ((!is_start && !whole.ends_with(kStop)) || whole.size() == ending) {
@@ -55,11 +52,9 @@ const LabelEnd* end_named(const char* text) {
     labels->complained_of_ending = true;
     return nullptr;
   }
-  auto end = std::make_unique<LabelEnd>();
-  end->is_start = is_start;
-  end->label = label_in(*labels, whole.substr(0, whole.size() - ending));
-  if (end->label == nullptr) return nullptr;
-  return (labels->ends[whole] = std::move(end)).get();
+  const Label* label = label_in(*labels, std::string(whole.substr(0, whole.size() - ending)));
+  if (label == nullptr) return nullptr;
+  return is_start ? &label->start : &label->stop;
 }
 
 // The gate of call sites that are not needed any more.

@@ -9,20 +9,25 @@
 
 namespace inline_prof::labels {
 
-// One event name.  Never destroyed, since call sites keep pointers to it.
+struct Label;
+
+// One end of a label, behind inline_prof_site::label.
+struct LabelEnd {
+  Label* label = nullptr;
+  bool is_start = false;
+};
+
+// One event name.  Never moved or destroyed, since call sites keep pointers to its ends.
 struct Label {
   std::string name;
   // Read by the call sites: 0 if a call would have no effect.
   std::uint32_t gate = 1;
   bool was_unmatched = false;  // stopped without a start; with the session's mutex held
 
-  void open_gate(bool open) noexcept { __atomic_store_n(&gate, open ? 1U : 0U, __ATOMIC_RELAXED); }
-};
+  const LabelEnd start{.label = this, .is_start = true};
+  const LabelEnd stop{.label = this, .is_start = false};
 
-// One end of it, behind inline_prof_site::label.
-struct LabelEnd {
-  Label* label = nullptr;
-  bool is_start = false;
+  void open_gate(bool open) noexcept { __atomic_store_n(&gate, open ? 1U : 0U, __ATOMIC_RELAXED); }
 };
 
 // Opens or shuts the gates of all labels, including those met later.
