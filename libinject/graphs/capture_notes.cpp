@@ -24,9 +24,7 @@ struct CaptureNotebook {
 };
 
 // Labels that this thread has opened while something was captured.
-struct OpenLabels {
-  std::vector<std::pair<std::string, std::shared_ptr<NodeNotes>>> labels;
-};
+using OpenLabels = std::vector<std::pair<std::string, std::shared_ptr<NodeNotes>>>;
 
 OpenLabels& open_labels() {
   [[gnu::tls_model("initial-exec")]] static constinit thread_local OpenLabels* labels = nullptr;
@@ -51,7 +49,7 @@ std::shared_ptr<const NodeNotes> labels_of_op(libraries::OpFrame& op, CUstream s
 
 std::shared_ptr<const NodeNotes> notes_now(const hook::Launch& launch, NotesOfCall notes_of_call) {
   // The operation of an enclosing label stands for the whole label.
-  auto& labels = open_labels().labels;
+  auto& labels = open_labels();
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
   if (libraries::OpFrame* op = libraries::outermost_op()) return labels_of_op(*op, launch.stream);
   if (!labels.empty()) return labels.back().second;
@@ -68,11 +66,11 @@ void open_label(const char* name, std::unique_ptr<record::Op> op) {
   notes->layer = labels::current_layer();
   notes->event_name = name;
   notes->op = std::move(op);
-  open_labels().labels.emplace_back(name, std::move(notes));
+  open_labels().emplace_back(name, std::move(notes));
 }
 
 void close_label(const char* name) {
-  auto& labels = open_labels().labels;
+  auto& labels = open_labels();
   const auto innermost = std::find_if(labels.rbegin(), labels.rend(),
                                       [&](const auto& label) { return label.first == name; });
   if (innermost != labels.rend()) labels.erase(std::next(innermost).base());

@@ -140,29 +140,27 @@ bool GraphClone::put_events_around(std::string& why_not) {
     why_not = "cuEventCreate fails";
     return false;
   }
+  const auto is_done = [&](CUresult result) {
+    if (result != CUDA_SUCCESS) why_not = failed("cuGraphAddEventRecordNode", result);
+    return result == CUDA_SUCCESS;
+  };
+  if (!is_done(api.add_event_record(&start_node_, definition_, before.nodes.data(), before.size(),
+                                    start_)) ||
+      !is_done(api.add_event_record(&stop_node_, definition_, &last_, 1, stop_)))
+    return false;
   const std::vector<CUgraphNode> firsts(before.size(), first_);
   const std::vector<CUgraphNode> lasts(after.size(), last_);
-  CUresult result =
-      api.add_event_record(&start_node_, definition_, before.nodes.data(), before.size(), start_);
-  if (result == CUDA_SUCCESS)
-    result = api.add_event_record(&stop_node_, definition_, &last_, 1, stop_);
-  if (result == CUDA_SUCCESS && before.size() > 0) {
-    result = api.remove_dependencies(definition_, before.nodes.data(), firsts.data(),
-                                     before.data.data(), before.size());
-  }
-  if (result == CUDA_SUCCESS && after.size() > 0) {
-    result = api.remove_dependencies(definition_, lasts.data(), after.nodes.data(),
-                                     after.data.data(), after.size());
-  }
-  if (result == CUDA_SUCCESS)
-    result = api.add_dependencies(definition_, &start_node_, &first_, nullptr, 1);
   const std::vector<CUgraphNode> stops(after.size(), stop_node_);
-  if (result == CUDA_SUCCESS && after.size() > 0) {
-    result =
-        api.add_dependencies(definition_, stops.data(), after.nodes.data(), nullptr, after.size());
-  }
-  if (result != CUDA_SUCCESS) why_not = failed("cuGraphAddEventRecordNode", result);
-  return result == CUDA_SUCCESS;
+  return (firsts.empty() ||
+          is_done(api.remove_dependencies(definition_, before.nodes.data(), firsts.data(),
+                                          before.data.data(), firsts.size()))) &&
+         (lasts.empty() ||
+          is_done(api.remove_dependencies(definition_, lasts.data(), after.nodes.data(),
+                                          after.data.data(), lasts.size()))) &&
+         is_done(api.add_dependencies(definition_, &start_node_, &first_, nullptr, 1)) &&
+         (stops.empty() ||
+          is_done(api.add_dependencies(definition_, stops.data(), after.nodes.data(), nullptr,
+                                       stops.size())));
 }
 
 bool GraphClone::make_exec(std::string& why_not) {

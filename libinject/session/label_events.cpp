@@ -18,9 +18,7 @@ namespace {
 constexpr std::size_t kDeepestLabel = 32;  // deeper ones are measured, but have no kernel names
 constexpr std::size_t kMostPending = 64;   // operations that were described but not started yet
 
-struct PendingOps {
-  std::vector<std::pair<const labels::Label*, record::Op>> ops;
-};
+using PendingOps = std::vector<std::pair<const labels::Label*, record::Op>>;
 
 struct ThreadNotes {
   std::array<LabelEvents::Open, kDeepestLabel> open{};
@@ -42,7 +40,7 @@ bool is_discovering(RunState state) {
 std::unique_ptr<record::Op> take_pending_op(const labels::Label& label) {
   ThreadNotes* const notes = thread_notes.get();
   if (notes == nullptr || notes->pending == nullptr) return nullptr;
-  auto& ops = notes->pending->ops;
+  PendingOps& ops = *notes->pending;
   const auto mine =
       std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
   if (mine == ops.end()) return nullptr;
@@ -246,22 +244,18 @@ void LabelEvents::describe(const char* text, const char* kind,
   if (session_.state() != RunState::kDiscovering &&
       !launch::filter.has(launch::LaunchFilter::kCapturing))
     return;
-  record::Op op{.kind = kind, .attributes = {}, .source = "PROFILE_OP"};
-  for (int i = 0; i < attribute_count; ++i) {
-    const inline_prof_attribute& attribute = attributes[i];
-    if (attribute.name == nullptr) continue;
-    if (attribute.text != nullptr) {
-      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
-    } else {
-      op.attributes.emplace_back(attribute.name, attribute.value);
-    }
-  }
+  record::Op op = OperatorLearning::op_of({.kernel = nullptr,
+                                           .kind = kind,
+                                           .attributes = attributes,
+                                           .attribute_count = attribute_count,
+                                           .is_each = 1},
+                                          "PROFILE_OP", 0, 1);
   const labels::Label* label = labels::label_named(text);
   if (label == nullptr) return;
   ThreadNotes* const notes = thread_notes.make();
   if (notes == nullptr) return;
   if (notes->pending == nullptr) notes->pending = std::make_unique<PendingOps>();
-  auto& ops = notes->pending->ops;
+  PendingOps& ops = *notes->pending;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }

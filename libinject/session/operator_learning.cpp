@@ -87,22 +87,6 @@ std::int64_t part_of(std::int64_t whole, double from, double to) noexcept {
   return up_to(to) - up_to(from);
 }
 
-record::Op op_of(const inline_prof_work& work, const char* name, double from, double to) {
-  record::Op op{.kind = work.kind, .attributes = {}, .source = name};
-  for (int i = 0; i < work.attribute_count; ++i) {
-    const inline_prof_attribute& attribute = work.attributes[i];
-    if (attribute.name == nullptr) continue;
-    if (attribute.text != nullptr) {
-      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
-    } else if (work.is_each == 0 && is_shared_out(attribute.name)) {
-      op.attributes.emplace_back(attribute.name, part_of(attribute.value, from, to));
-    } else {
-      op.attributes.emplace_back(attribute.name, attribute.value);
-    }
-  }
-  return op;
-}
-
 void describe_launches(std::vector<CallLaunch>& launches, const char* name, const char* layer,
                        const inline_prof_work* tasks, int task_count) {
   const auto none = static_cast<std::size_t>(std::max(task_count, 0));
@@ -128,8 +112,16 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name, cons
     }
     const double from = before[work] / threads[work];
     before[work] += launches[i].threads;
-    notes.op = op_of(tasks[work], name, from, before[work] / threads[work]);
+    notes.op = OperatorLearning::op_of(tasks[work], name, from, before[work] / threads[work]);
   }
+}
+
+// Gives the event the next place of the kernel.  Null if nothing was learned there.
+const LearnedLaunch* next_place(LearnedKernel& learned, record::EventRecord& event) {
+  const std::size_t place = learned.events.size();
+  learned.events.push_back(&event);
+  const bool is_known = place < learned.launches.size() && learned.launches[place].notes != nullptr;
+  return is_known ? &learned.launches[place] : nullptr;
 }
 
 bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
@@ -186,6 +178,23 @@ void OperatorLearning::describe(record::EventRecord& event, const graphs::CallNo
   if (notes.op.kind.empty()) return;
   event.op = std::make_unique<record::Op>(notes.op);
   if (event.layer_name.empty()) event.layer_name = notes.layer;
+}
+
+record::Op OperatorLearning::op_of(const inline_prof_work& work, const char* source, double from,
+                                   double to) {
+  record::Op op{.kind = work.kind, .attributes = {}, .source = source};
+  for (int i = 0; i < work.attribute_count; ++i) {
+    const inline_prof_attribute& attribute = work.attributes[i];
+    if (attribute.name == nullptr) continue;
+    if (attribute.text != nullptr) {
+      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
+    } else if (work.is_each == 0 && is_shared_out(attribute.name)) {
+      op.attributes.emplace_back(attribute.name, part_of(attribute.value, from, to));
+    } else {
+      op.attributes.emplace_back(attribute.name, attribute.value);
+    }
+  }
+  return op;
 }
 
 std::shared_ptr<graphs::NodeNotes> OperatorLearning::notes_of_node(const hook::Launch& launch) {
@@ -273,24 +282,16 @@ void OperatorLearning::describe_event(const LaunchSite& site, const hook::Launch
   if (learned_.empty() || learns_.load(std::memory_order_relaxed)) return;
   LearnedKernel& learned = learned_kernel(site, event.layer_name);
   learned.name = site.kernel->event_name.substr(0, kLongestName);
-  const std::size_t place = learned.events.size();
-  learned.events.push_back(&event);
-  if (place >= learned.launches.size()) return;
-  const LearnedLaunch& same = learned.launches[place];
-  if (same.notes == nullptr || same.notes->op.kind.empty() || same.grid != launch.grid) return;
-  describe(event, *same.notes);
+  const LearnedLaunch* const same = next_place(learned, event);
+  if (same != nullptr && same->grid == launch.grid) describe(event, *same->notes);
 }
 
 void OperatorLearning::name_library_event(const hook::Launch& launch, const libraries::OpFrame& op,
                                           record::EventRecord& event) {
   if (learned_.empty() || learns_.load(std::memory_order_relaxed)) return;
   if (!event.layer_name.empty()) return;
-  LearnedKernel& learned = learned_library_call(launch, op);
-  const std::size_t place = learned.events.size();
-  learned.events.push_back(&event);
-  if (place >= learned.launches.size()) return;
-  const LearnedLaunch& same = learned.launches[place];
-  if (same.notes != nullptr) event.layer_name = same.notes->layer;
+  const LearnedLaunch* const same = next_place(learned_library_call(launch, op), event);
+  if (same != nullptr) event.layer_name = same->notes->layer;
 }
 
 void OperatorLearning::settle() {

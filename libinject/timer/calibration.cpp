@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
 #include <optional>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 namespace inline_prof::timer {
 namespace {
@@ -76,6 +80,80 @@ double percentile(const std::vector<double>& sorted, double fraction) {
   return sorted[below] + (place - std::floor(place)) * (sorted[above] - sorted[below]);
 }
 
+// A hold lasts 2 ms at most where launches do not block, longer if the thread does not get to run.
+// The thread below checks twice before it ends one.
+constexpr long kCheckNanoseconds = 150'000'000;
+
+// A thread that ends a hold. Work is held back behind a value that the GPU waits for in host
+// memory. Where a launch returns only after it has run (CUDA_LAUNCH_BLOCKING, tools that run one
+// kernel at a time), the holding thread never gets to store that value, and this thread stores it.
+class HoldLimit {
+ public:
+  HoldLimit() = default;
+  HoldLimit(const HoldLimit&) = delete;
+  HoldLimit& operator=(const HoldLimit&) = delete;
+  // Waits until the thread has ended.
+  ~HoldLimit() {
+    if (!is_running_) return;
+    is_over_.store(true, std::memory_order_release);
+    sem_post(&wake_);
+    pthread_join(thread_, nullptr);
+    sem_destroy(&wake_);
+  }
+
+  // Returns false if there is no thread; then nothing may be held.
+  [[nodiscard]] bool start(volatile std::uint32_t* flag) {
+    flag_ = flag;
+    if (sem_init(&wake_, 0, 0) != 0) return false;
+    is_running_ = sys::start_quiet_thread(thread_, &HoldLimit::main, this) == 0;
+    if (!is_running_) sem_destroy(&wake_);
+    return is_running_;
+  }
+
+  // Begins a hold, which ends after some milliseconds at the latest. Holds are counted upwards from
+  // 1.
+  void begin(std::uint32_t hold) { hold_.store(hold, std::memory_order_release); }
+  void end() { hold_.store(0, std::memory_order_release); }
+
+  // Returns true if a hold had to be ended.
+  [[nodiscard]] bool has_ended_one() const {
+    return has_ended_one_.load(std::memory_order_acquire);
+  }
+
+ private:
+  static void* main(void* self) {
+    static_cast<HoldLimit*>(self)->loop();
+    return nullptr;
+  }
+
+  void loop() {
+    std::uint32_t seen = 0;
+    while (!is_over_.load(std::memory_order_acquire)) {
+      const timespec until = sys::from_now(kCheckNanoseconds);
+      static_cast<void>(sem_timedwait(&wake_, &until));
+      const std::uint32_t hold = hold_.load(std::memory_order_acquire);
+      if (hold != 0 && hold == seen && !is_over_.load(std::memory_order_acquire)) {
+        has_ended_one_.store(true, std::memory_order_release);
+        // A store for a hold that is over does no harm: a later hold waits for a larger number.
+        __atomic_store_n(flag_, hold, __ATOMIC_RELEASE);
+      }
+      seen = hold;
+    }
+  }
+
+  volatile std::uint32_t* flag_ = nullptr;
+  std::atomic<std::uint32_t> hold_{0};
+  std::atomic<bool> has_ended_one_{false};
+  std::atomic<bool> is_over_{false};
+  sem_t wake_{};
+  pthread_t thread_{};
+  bool is_running_ = false;
+};
+
+void add_note(std::string& notes, const std::string& note) {
+  notes.append(notes.empty() ? "" : "; ").append(note);
+}
+
 class Calibrator {
  public:
   explicit Calibrator(int device_id) : device_id_(device_id) {}
@@ -103,14 +181,11 @@ class Calibrator {
     is_stuck_ = false;  // the first pair may take longer than any other
     measure("idle", &Calibrator::fill_idle, result);
     if (const char* reason = why_no_hold(); reason != nullptr) {
-      result.note.append(result.note.empty() ? "" : "; ").append("no busy calibration: ");
-      result.note.append(reason);
+      add_note(result.note, std::string("no busy calibration: ") + reason);
     } else {
       measure("busy", &Calibrator::fill_busy, result);
-      if (limit_->has_ended_one()) {
-        result.note.append(result.note.empty() ? "" : "; ");
-        result.note.append("busy calibration cut short: launches wait until they have run");
-      }
+      if (limit_->has_ended_one())
+        add_note(result.note, "busy calibration cut short: launches wait until they have run");
     }
     if (sys::graph_api().can_time_nodes() && sys::graph_api().add_kernel != nullptr)
       measure("graph", &Calibrator::fill_graph, result);
@@ -332,9 +407,8 @@ class Calibrator {
   void measure(const char* state, Fill fill, CalibrationResult& result) {
     std::vector<double> times_us = filled(fill, 0, kPairs);
     if (times_us.empty()) {
-      std::string& note = fill == &Calibrator::fill_graph ? result.graph_note : result.note;
-      note.append(note.empty() ? "" : "; ").append(state).append(": no pair could be read");
-      return;
+      return add_note(fill == &Calibrator::fill_graph ? result.graph_note : result.note,
+                      std::string(state) + ": no pair could be read");
     }
     record::Calibration calibration{.device_id = device_id_,
                                     .state = state,
@@ -368,10 +442,6 @@ class Calibrator {
   std::unique_ptr<HoldLimit> limit_;
 };
 
-// A hold lasts 2 ms at most where launches do not block, longer if the thread does not get to run.
-// This thread checks twice before it ends one.
-constexpr long kCheckNanoseconds = 150'000'000;
-
 }  // namespace
 
 record::Distribution distribution_of(std::vector<double>& values) {
@@ -392,42 +462,6 @@ CalibrationResult calibrate(CUcontext context, int device_id) noexcept {
     return Calibrator(device_id).run();
   } catch (const std::exception&) {  // the allocator's
     return {.states = {}, .note = "no calibration: out of memory"};
-  }
-}
-
-bool HoldLimit::start(volatile std::uint32_t* flag) {
-  flag_ = flag;
-  if (sem_init(&wake_, 0, 0) != 0) return false;
-  is_running_ = sys::start_quiet_thread(thread_, &HoldLimit::main, this) == 0;
-  if (!is_running_) sem_destroy(&wake_);
-  return is_running_;
-}
-
-HoldLimit::~HoldLimit() {
-  if (!is_running_) return;
-  is_over_.store(true, std::memory_order_release);
-  sem_post(&wake_);
-  pthread_join(thread_, nullptr);
-  sem_destroy(&wake_);
-}
-
-void* HoldLimit::main(void* self) {
-  static_cast<HoldLimit*>(self)->loop();
-  return nullptr;
-}
-
-void HoldLimit::loop() {
-  std::uint32_t seen = 0;
-  while (!is_over_.load(std::memory_order_acquire)) {
-    const timespec until = sys::from_now(kCheckNanoseconds);
-    static_cast<void>(sem_timedwait(&wake_, &until));
-    const std::uint32_t hold = hold_.load(std::memory_order_acquire);
-    if (hold != 0 && hold == seen && !is_over_.load(std::memory_order_acquire)) {
-      has_ended_one_.store(true, std::memory_order_release);
-      // A store for a hold that is over does no harm: a later hold waits for a larger number.
-      __atomic_store_n(flag_, hold, __ATOMIC_RELEASE);
-    }
-    seen = hold;
   }
 }
 

@@ -41,6 +41,19 @@ bool record(CUevent event, CUstream stream, bool is_captured) noexcept {
                    record_external(event, stream, CU_EVENT_RECORD_EXTERNAL));
 }
 
+bool create(CUevent& event) noexcept {
+  return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
+}
+
+bool read_elapsed(float& elapsed_ms, CUevent from, CUevent to) noexcept {
+  return succeeded("cuEventElapsedTime", sys::cuda().elapsed_ms(&elapsed_ms, from, to));
+}
+
+// Pair::tight of an event or stream whose state was asked for.
+std::int8_t tight_of(CUresult state) noexcept {
+  return state == CUDA_ERROR_NOT_READY ? 1 : state == CUDA_SUCCESS ? 0 : -1;
+}
+
 bool has_finished(CUevent event) noexcept {
   return sys::cuda().cuEventQuery(event) == CUDA_SUCCESS;
 }
@@ -52,9 +65,6 @@ bool ContextTimer::create_events(std::size_t pair_count) {
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
   if (!context) return false;
-  const auto create = [](CUevent& event) {
-    return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
-  };
   if (pairs_ == nullptr) {
     pair_count_ = std::clamp(pair_count, kRing, kMostPairs);
     pairs_ = std::make_unique<Pair[]>(pair_count_);
@@ -188,10 +198,7 @@ ContextTimer::BeginResult ContextTimer::take_for_replay(CUstream stream, record:
   if (result != BeginResult::kOk || sys::cuda().cuStreamQuery == nullptr) return result;
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
-  if (!context) return result;
-  const CUresult queue = sys::cuda().cuStreamQuery(stream);
-  if (queue == CUDA_ERROR_NOT_READY) pair->tight = 1;
-  if (queue == CUDA_SUCCESS) pair->tight = 0;
+  if (context) pair->tight = tight_of(sys::cuda().cuStreamQuery(stream));
   return result;
 }
 
@@ -221,9 +228,7 @@ bool ContextTimer::renew(Pair& pair) noexcept {
   pair.is_captured = false;
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
-  return context && is_alive() &&
-         succeeded("cuEventCreate", sys::cuda().cuEventCreate(&pair.start, CU_EVENT_DEFAULT)) &&
-         succeeded("cuEventCreate", sys::cuda().cuEventCreate(&pair.stop, CU_EVENT_DEFAULT));
+  return context && is_alive() && create(pair.start) && create(pair.stop);
 }
 
 ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept {
@@ -245,10 +250,7 @@ ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept 
   }
   // Asked last, so that the query does not stand between the launch and the stop event. If the GPU
   // has not even reached the start by now, all three were queued behind other work.
-  const CUresult start = sys::cuda().cuEventQuery(pair.start);
-  pair.tight = -1;
-  if (start == CUDA_ERROR_NOT_READY) pair.tight = 1;
-  if (start == CUDA_SUCCESS) pair.tight = 0;
+  pair.tight = tight_of(sys::cuda().cuEventQuery(pair.start));
   hand_over(pair);
   return EndResult::kOk;
 }
@@ -299,31 +301,19 @@ bool ContextTimer::origins_pending() const noexcept {
          last_origin_.load(std::memory_order_acquire);
 }
 
-// Its iteration has no origin.
-void ContextTimer::read_watched(Pair& pair, WatchedSamples& watched) noexcept {
-  float measured_ms = 0;
-  if (succeeded("cuEventElapsedTime",
-                sys::cuda().elapsed_ms(&measured_ms, pair.start, pair.stop)) &&
-      !pair.discard.load(std::memory_order_relaxed) && watched.size() < watched.capacity()) {
-    watched.push_back(
-        {.event = pair.event, .iteration = pair.iteration, .measured_ms = measured_ms});
-  }
-  pending_.fetch_sub(1, std::memory_order_release);
-  abandon(pair);
-}
-
 void ContextTimer::read_pair(Pair& pair, WatchedSamples& watched) noexcept {
-  if (pair.is_watched) return read_watched(pair, watched);
   float measured_ms = 0;
   float offset_ms = 0;
-  Origin* origin = origin_of(pair.iteration);
+  // The iteration of a watched pair has none.
+  Origin* origin = pair.is_watched ? nullptr : origin_of(pair.iteration);
   if (origin != nullptr && !has_finished(origin->event)) return;  // on another stream: next time
-  const bool ok = succeeded("cuEventElapsedTime",
-                            sys::cuda().elapsed_ms(&measured_ms, pair.start, pair.stop)) &&
-                  origin != nullptr &&
-                  succeeded("cuEventElapsedTime",
-                            sys::cuda().elapsed_ms(&offset_ms, origin->event, pair.start));
-  if (ok && !pair.discard.load(std::memory_order_relaxed)) {
+  const bool is_kept = read_elapsed(measured_ms, pair.start, pair.stop) &&
+                       !pair.discard.load(std::memory_order_relaxed);
+  if (is_kept && pair.is_watched) {
+    if (watched.size() < watched.capacity())
+      watched.push_back(
+          {.event = pair.event, .iteration = pair.iteration, .measured_ms = measured_ms});
+  } else if (is_kept && origin != nullptr && read_elapsed(offset_ms, origin->event, pair.start)) {
     pair.event->add({.measured_ms = measured_ms,
                      .offset_ms = offset_ms,
                      .iteration = pair.iteration,
@@ -347,9 +337,7 @@ void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept 
     if (!has_finished(to->event)) break;
     if (from->is_left_out.load(std::memory_order_relaxed)) continue;
     float elapsed_ms = 0;
-    if (succeeded("cuEventElapsedTime",
-                  sys::cuda().elapsed_ms(&elapsed_ms, from->event, to->event)) &&
-        times != nullptr)
+    if (read_elapsed(elapsed_ms, from->event, to->event) && times != nullptr)
       times->add(at, elapsed_ms);
   }
   first_unread_origin_.store(at, std::memory_order_release);

@@ -146,7 +146,6 @@ class ContextTimer {
   [[nodiscard]] bool renew(Pair& pair) noexcept;
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
   void read_pair(Pair& pair, WatchedSamples& watched) noexcept;
-  void read_watched(Pair& pair, WatchedSamples& watched) noexcept;
   void read_iteration_times(record::IterationTimes* times) noexcept;
 
   CUcontext context_;
