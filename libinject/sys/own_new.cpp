@@ -61,55 +61,25 @@ void* allocate_or_throw(std::size_t size, Alignment... alignment) {
 }  // namespace
 }  // namespace inline_prof::sys
 
-using inline_prof::sys::allocate;
-using inline_prof::sys::allocate_or_throw;
-using inline_prof::sys::release;
-
+// Those for arrays are the standard library's, which call these.
 void* operator new(std::size_t size) {
-  return allocate_or_throw(size);
-}
-void* operator new[](std::size_t size) {
-  return allocate_or_throw(size);
+  return inline_prof::sys::allocate_or_throw(size);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, alignment);
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, alignment);
+  return inline_prof::sys::allocate_or_throw(size, alignment);
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
-}
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size);
+  return inline_prof::sys::allocate(size);
 }
 void operator delete(void* memory) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory) noexcept {
-  release(memory);
+  inline_prof::sys::release(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  release(memory);
+  inline_prof::sys::release(memory);
 }
 void operator delete(void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  release(memory);
+  inline_prof::sys::release(memory);
 }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  release(memory);
+  inline_prof::sys::release(memory);
 }
