@@ -136,18 +136,18 @@ std::string printable(std::string_view text) {
 }
 
 std::string shortened(std::string_view text, std::size_t width) {
-  constexpr std::string_view kGap = "...";
+  constexpr std::string_view gap = "...";
   if (columns(text) <= width) return std::string(text);
-  if (width <= kGap.size()) return std::string(kGap.substr(0, width));
+  if (width <= gap.size()) return std::string(gap.substr(0, width));
 
   std::vector<std::size_t> starts;  // of the code points
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!is_continuation(text[i])) starts.push_back(i);
   }
-  const std::size_t kept = width - kGap.size();
+  const std::size_t kept = width - gap.size();
   const std::size_t head = (kept + 1) / 2;
   std::string result(text.substr(0, starts[head]));
-  result += kGap;
+  result += gap;
   if (kept > head) result += text.substr(starts[starts.size() - (kept - head)]);
   return result;
 }

@@ -205,7 +205,7 @@ std::vector<GraphPart> parts_of(const void* const* operations, std::int64_t coun
 // or attention, which all of them together are.
 std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* elements,
                                                      std::int64_t count) {
-  constexpr const char* kSource = "cudnnBackendExecute";
+  constexpr const char* source = "cudnnBackendExecute";
   const Backend backend(real);
   if (!backend.is_complete()) return nullptr;
   const auto* operations = static_cast<void* const*>(elements);
@@ -215,10 +215,10 @@ std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* ele
   for (std::int64_t i = 0; i < count; ++i) {
     for (const Names& names : kKinds) {
       if (const auto convolution = read_convolution(backend, operations[i], names))
-        return shared(conv_op(*convolution, kSource));
+        return shared(conv_op(*convolution, source));
     }
   }
-  return shared(attention_op(parts_of(operations, count), kSource));
+  return shared(attention_op(parts_of(operations, count), source));
 }
 
 // Notes an attribute of attention. Returns false if the attribute is another one.
@@ -229,7 +229,7 @@ bool note_part(void* real, const void* operation, int name, void* value) {
     Kind kind;
     GraphTensor GraphPart::*tensor;
   };
-  static constexpr std::array kMeanings{
+  static constexpr std::array meanings{
       Meaning{cudnn::kProductFirst, Kind::kProduct, &GraphPart::first},
       Meaning{cudnn::kProductSecond, Kind::kProduct, &GraphPart::second},
       Meaning{cudnn::kProductResult, Kind::kProduct, &GraphPart::result},
@@ -238,9 +238,9 @@ bool note_part(void* real, const void* operation, int name, void* value) {
       Meaning{cudnn::kAttentionForwardKeys, Kind::kForward, &GraphPart::second},
       Meaning{cudnn::kAttentionBackwardQueries, Kind::kBackward, &GraphPart::first},
       Meaning{cudnn::kAttentionBackwardKeys, Kind::kBackward, &GraphPart::second}};
-  const auto* const meaning = std::find_if(kMeanings.begin(), kMeanings.end(),
+  const auto* const meaning = std::find_if(meanings.begin(), meanings.end(),
                                            [&](const Meaning& each) { return each.name == name; });
-  if (meaning == kMeanings.end()) return false;
+  if (meaning == meanings.end()) return false;
   const Backend backend(real);
   if (!backend.is_complete()) return true;
   GraphTensor tensor;

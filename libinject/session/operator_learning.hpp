@@ -61,7 +61,7 @@ class OperatorLearning {
   [[nodiscard]] static std::shared_ptr<graphs::NodeNotes> notes_of_node(const hook::Launch& launch);
   // Gives an event what the end of its call has said, if it has ended.
   static void describe(record::EventRecord& event, const graphs::CallNotes& notes);
-  // What `work` says of a launch that does its part `from`..`to` of the call.
+  // Returns what `work` says of a launch that does its part `from`..`to` of the call.
   [[nodiscard]] static record::Op op_of(const inline_prof_work& work, const char* source,
                                         double from, double to);
 

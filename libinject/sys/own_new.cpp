@@ -61,7 +61,7 @@ void* allocate_or_throw(std::size_t size, Alignment... alignment) {
 }  // namespace
 }  // namespace inline_prof::sys
 
-// Those for arrays are the standard library's, which call these.
+// The standard library's own, for arrays, call these.
 void* operator new(std::size_t size) {
   return inline_prof::sys::allocate_or_throw(size);
 }
