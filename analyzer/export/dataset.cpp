@@ -3,8 +3,7 @@
 #include "base/text.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/rows/row.hpp"
-#include "join/rows/statistics.hpp"
-#include "read/phases.hpp"
+#include "read/profile.hpp"
 #include "report/columns.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "join/diagnose/idle.hpp"
 #include "join/rollups.hpp"
 #include "read/input_error.hpp"
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 #include "report/columns.hpp"
 
 #include <fmt/format.h>

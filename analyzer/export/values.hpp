@@ -2,7 +2,7 @@
 // only: it brings a JSON library.
 #pragma once
 
-#include "join/rows/statistics.hpp"
+#include "join/rows/row.hpp"
 #include "join/watch/watched_run.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ inline std::string document(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Adds the changes and recurrences of a run, empty lists if it was not watched; histories.cpp.
+// Adds the changes and recurrences of a run, empty lists if it was not watched; comparisons.cpp.
 void add_watched(Json& json, const std::optional<join::WatchedRun>& run);
 
 // Writes all digits of a double, because other programs go on calculating with them.

@@ -2,13 +2,10 @@
 // report.  Times are microseconds; an empty value is not known, and the row says why.
 #pragma once
 
-#include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/idle.hpp"
-#include "join/diagnose/rank_waits.hpp"
 #include "join/diagnose/worth_fixing.hpp"
 #include "join/place/merge.hpp"
 #include "join/place/placement.hpp"
-#include "join/place/shares.hpp"
 #include "join/rows/row.hpp"
 #include "join/watch/watched_run.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "base/two_threads.hpp"
 #include "join/diagnose/belonging.hpp"
-#include "join/diagnose/could_be_faster.hpp"
-#include "join/predict/predict_rows.hpp"
+#include "join/diagnose/worth_fixing.hpp"
+#include "join/predict/predicted_file.hpp"
 #include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>

@@ -1,9 +1,8 @@
 #include "join/rollups.hpp"
 
 #include "base/text.hpp"
-#include "join/diagnose/could_be_faster.hpp"
 #include "join/diagnose/idle.hpp"
-#include "join/diagnose/rank_waits.hpp"
+#include "join/diagnose/worth_fixing.hpp"
 #include "join/notable_rows.hpp"
 #include "join/place/placement.hpp"
 #include "join/rows/row.hpp"

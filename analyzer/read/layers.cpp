@@ -3,7 +3,7 @@
 #include "base/text.hpp"
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
-#include "read/op_reader.hpp"
+#include "read/members.hpp"
 
 #include <map>
 

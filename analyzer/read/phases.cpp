@@ -1,7 +1,6 @@
-#include "read/phases.hpp"
-
 #include "base/median.hpp"
 #include "read/input_error.hpp"
+#include "read/profile.hpp"
 
 #include <inline_prof/prof_format.hpp>
 

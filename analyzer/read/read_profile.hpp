@@ -2,7 +2,6 @@
 #pragma once
 
 #include "read/input_error.hpp"
-#include "read/phases.hpp"
 #include "read/profile.hpp"
 
 #include <filesystem>

@@ -1,5 +1,4 @@
 #include "join/diagnose/idle.hpp"
-#include "join/diagnose/rank_waits.hpp"
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
 #include "report/tables.hpp"

@@ -1,9 +1,8 @@
 
 #include "join/diagnose/belonging.hpp"
 #include "join/diagnose/idle.hpp"
-#include "join/diagnose/rank_waits.hpp"
 #include "join/rollups.hpp"
-#include "read/phases.hpp"
+#include "read/profile.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 

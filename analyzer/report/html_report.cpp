@@ -1,7 +1,7 @@
 
 #include "join/rollups.hpp"
 #include "join/timeline_layout.hpp"
-#include "read/phases.hpp"
+#include "read/profile.hpp"
 #include "report/columns.hpp"
 #include "report/html_texts.hpp"
 #include "report/tables.hpp"

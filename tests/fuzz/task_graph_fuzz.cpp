@@ -1,7 +1,7 @@
 // Task graphs: what is accepted has a longest path, and finite times that bound each other.
 #include "model/iteration/timetable.hpp"
 #include "property.hpp"
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 #include "read/json_tree.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Traces and iteration graphs: what is accepted gives finite times.
 #include "model/published/dlrm/trace_iteration.hpp"
 #include "property.hpp"
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 
 #include <cmath>
 #include <string>

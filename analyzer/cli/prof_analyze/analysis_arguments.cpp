@@ -2,8 +2,8 @@
 
 #include "base/command_line.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/progress.hpp"
-#include "cli/common/run_files.hpp"
+#include "cli/common/program.hpp"
+#include "join/join.hpp"
 #include "model/machines.hpp"
 #include "read/layers.hpp"
 #include "read/parameters.hpp"
@@ -14,11 +14,47 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <string_view>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <utility>
 
 namespace inline_prof::cli {
+
+void declare_phase(Command& command, std::optional<std::size_t>& phase) {
+  command
+      .add_option("--phase", phase,
+                  "Phase of a run that has several, by its number in the report; default: the one "
+                  "that took most of the time")
+      .check(between(std::size_t{1}, std::size_t{1000}));
+}
+
+RunFiles::RunFiles(std::vector<std::filesystem::path> paths, read::Wanted wanted,
+                   read::PhaseChoice phase, bool leave_out_unreadable)
+    : paths_(std::move(paths)), wanted_(wanted), phase_(std::move(phase)) {
+  const auto read = [&] { return read::read_profile(paths_[first_], wanted_, phase_); };
+  if (!leave_out_unreadable || paths_.size() == 1) {
+    first_profile_ = read();
+  } else {
+    while (!first_profile_ && first_ < paths_.size()) {
+      first_profile_ = join::or_complaint(read).value;
+      if (!first_profile_) ++first_;
+    }
+  }
+  if (!first_profile_) return;  // load() says what is wrong with each
+  launched_ = read::launched_in(*first_profile_, first_profile_->phase);
+  phase_ = {.like = launched_};
+}
+
+read::Profile RunFiles::load(std::size_t i) {
+  if (first_profile_ && i == first_) return std::move(*first_profile_);
+  return read::read_profile(paths_[i], wanted_, phase_);
+}
+
 namespace {
 
 join::BiasSetting parse_event_bias(const std::string& text) {
@@ -136,6 +172,40 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
       run.count(), [&](std::size_t i) { return run.load(i); }, result.machines, options);
   if (options.machine) result.machines.insert(result.machines.begin(), *options.machine);
   return result;
+}
+
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+std::size_t columns_wanted() {
+  const std::string_view text = variable("COLUMNS");
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return error == std::errc{} && end == text.data() + text.size() ? columns : 0;
+}
+
+std::size_t columns_there() {
+  winsize size = {};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+}  // namespace
+
+std::size_t terminal_width() {
+  std::size_t width = columns_wanted();
+  if (width == 0) width = columns_there();
+  if (width == 0) return 80;
+  return std::clamp<std::size_t>(width, 40, 1000);
+}
+
+bool wants_colour(const std::string& output) {
+  return output == "-" && isatty(STDOUT_FILENO) == 1 && variable("NO_COLOR").empty() &&
+         variable("TERM") != "dumb";
 }
 
 }  // namespace inline_prof::cli

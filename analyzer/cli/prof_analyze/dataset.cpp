@@ -8,7 +8,6 @@
 #include "base/two_threads.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/program.hpp"
-#include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "join/diagnose/belonging.hpp"

@@ -3,7 +3,6 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
-#include "cli/prof_analyze/terminal.hpp"
 #include "export/formats.hpp"
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"

@@ -2,7 +2,7 @@
 #include "base/command_line.hpp"
 #include "base/error_metrics.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/progress.hpp"
+#include "cli/common/program.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/measured_run.hpp"
 #include "cli/prof_model/model_choice.hpp"

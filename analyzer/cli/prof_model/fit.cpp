@@ -1,7 +1,7 @@
 // prof-model fit: measured tables in, a parameter file out.
 #include "base/command_line.hpp"
 #include "cli/common/options.hpp"
-#include "cli/common/progress.hpp"
+#include "cli/common/program.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/measured_run.hpp"

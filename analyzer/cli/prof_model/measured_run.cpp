@@ -6,7 +6,7 @@
 #include "model/registry.hpp"
 #include "read/file_text.hpp"
 #include "read/input_error.hpp"
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 #include "read/layers.hpp"
 #include "read/profile.hpp"
 #include "read/read_profile.hpp"

@@ -1,7 +1,7 @@
 // prof-model predict: every column of the table untouched, and the prediction behind it.
 #include "base/command_line.hpp"
 #include "base/text.hpp"
-#include "cli/common/progress.hpp"
+#include "cli/common/program.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"

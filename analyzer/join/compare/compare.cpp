@@ -1,7 +1,7 @@
 #include "join/compare/compare.hpp"
 
 #include "join/rows/row.hpp"
-#include "read/phases.hpp"
+#include "read/profile.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 #include "join/diagnose/belonging.hpp"
 
 #include "join/rows/row.hpp"
-#include "join/rows/statistics.hpp"
 
 #include <fmt/format.h>
 

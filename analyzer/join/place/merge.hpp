@@ -1,7 +1,7 @@
 #pragma once
 
+#include "join/rows/file_rows.hpp"
 #include "join/rows/row.hpp"
-#include "join/rows/samples.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,7 @@
 #include "join/predict/predicted_file.hpp"
 
-#include "join/predict/predict_rows.hpp"
+#include "join/rows/row.hpp"
+#include "model/known_by_name.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
 #include "model/roofline.hpp"
@@ -16,6 +17,277 @@
 #include <stdexcept>
 
 namespace inline_prof::join {
+namespace {
+
+constexpr const char* kSumOfChildren = "sum of children";
+constexpr double kFalseDiscoveryRate = 0.05;
+
+// Returns what name and grid tell, which is no prediction.
+std::string known_of_kernel(const Row& row, const RowInput& input) {
+  if (input.launch == nullptr || input.launch->grid[0] == 0) return {};  // no single kernel
+  const auto known = model::known_by_name(row.event.str(), *input.launch);
+  if (!known) return {};
+  const std::string text = model::known_by_name_text(*known, input.machine);
+  return known->most_elements > 0 ? "; by name and grid " + text
+                                  : "; by name " + text + ", whose grid does not tell its sizes";
+}
+
+model::Operation operation_of(const Row& row, const RowInput& input) {
+  return {*input.op,
+          *input.machine,
+          {row.kernel_name.str(), input.blocks, input.launch, input.neighbours}};
+}
+
+// Takes the first published model's answer, to the last digit.
+void predict_published(Row& row, const model::ModelAnswer& answer) {
+  const model::RowPrediction& prediction = answer.prediction;
+  row.reason = prediction.reason;
+  if (!prediction.time_us) return;
+  row.predicted_us = prediction.time_us;
+  if (prediction.lower_us && prediction.upper_us)
+    row.predicted_ci90_us = Interval{*prediction.lower_us, *prediction.upper_us};
+  row.bound = prediction.bound;
+  row.model = answer.model;
+  row.parameters = answer.parameters;
+}
+
+void set_prediction(Row& row, const model::Prediction& prediction) {
+  row.predicted_us = model::in_microseconds(prediction.time);
+  if (prediction.interval90) {
+    row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
+                                     model::in_microseconds(prediction.interval90->second)};
+  }
+  row.bound = model::bound_name(prediction.bound);
+  row.model = prediction.model;
+  row.parameters = prediction.parameters;
+  if (prediction.attainable) row.attainable_us = model::in_microseconds(*prediction.attainable);
+  row.remedy = prediction.remedy;
+  row.is_extrapolated = prediction.is_extrapolated;
+  if (prediction.tail_probability && row.corrected_us) {
+    const model::TailProbability tail_probability =
+        prediction.tail_probability(model::microseconds(*row.corrected_us));
+    row.p_slower = tail_probability.slower;
+    row.p_faster = tail_probability.faster;
+  }
+}
+
+void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor,
+                     model::EachModel* published) {
+  const bool is_named_only =
+      input.op != nullptr && input.op->kind == op_kind_name(OpKind::kOperator);
+  if (is_named_only && input.machine != nullptr && published == nullptr) {
+    const auto found = predictor.predict_by_name(
+        *input.machine, {row.kernel_name.str(), input.blocks, input.launch, input.neighbours});
+    if (found) return set_prediction(row, *found);
+  }
+  if (input.op == nullptr || is_named_only) {
+    const bool has_source = is_named_only && !input.op->source.empty();
+    const std::string known = known_of_kernel(row, input);
+    row.reason = std::string(known.empty() ? "operation" : "sizes") + " not known" +
+                 (has_source ? ": " + input.op->source : "") + known;
+    return;
+  }
+  if (input.op->kind == op_kind_name(OpKind::kRegion)) {
+    row.reason = "region without timed children";
+    return;
+  }
+  if (input.has_other_grids) {
+    row.reason = "its grid varies from iteration to iteration, and its shape is that of the first";
+    return;
+  }
+  if (input.machine == nullptr) {
+    row.reason = kMachineNotKnown;
+    return;
+  }
+  const model::Operation operation = operation_of(row, input);
+  if (published != nullptr) return predict_published(row, published->published(operation));
+  const model::Outcome outcome = predictor.predict(*input.op, *input.machine, operation.kernel);
+  if (!outcome.prediction) {
+    row.reason = outcome.reason;
+    return;
+  }
+  set_prediction(row, *outcome.prediction);
+  const model::Prediction least = model::least_time(*input.op, *input.machine);
+  row.possible_us = model::in_microseconds(least.time);
+  row.possible_bound = model::bound_name(least.bound);
+}
+
+// False if no inner row is predicted, so that the row's own op has to do.
+bool predict_from_children(std::vector<Row>& rows, std::size_t i,
+                           const std::vector<std::size_t>& children) {
+  const auto predicted = static_cast<std::size_t>(std::ranges::count_if(
+      children, [&](std::size_t child) { return rows[child].predicted_us.has_value(); }));
+  if (predicted == 0) return false;
+  Row& row = rows[i];
+  row.is_sum_of_children = true;
+  if (predicted < children.size()) {
+    row.reason = fmt::format("{} of {} children without prediction", children.size() - predicted,
+                             children.size());
+    return true;
+  }
+  double sum_us = 0.0;
+  // Errors of one model on one GPU go the same way, so the ends add up, too.
+  Interval sum_ci90_us{0.0, 0.0};
+  bool have_intervals = true;
+  for (const std::size_t child : children) {
+    const double times = static_cast<double>(rows[child].calls) /
+                         static_cast<double>(std::max<std::int64_t>(1, row.calls));
+    sum_us += *rows[child].predicted_us * times;
+    row.is_extrapolated = row.is_extrapolated || rows[child].is_extrapolated;
+    if (!rows[child].predicted_ci90_us) {
+      have_intervals = false;
+      continue;
+    }
+    sum_ci90_us.lower += rows[child].predicted_ci90_us->lower * times;
+    sum_ci90_us.upper += rows[child].predicted_ci90_us->upper * times;
+  }
+  row.predicted_us = sum_us;
+  if (have_intervals) row.predicted_ci90_us = sum_ci90_us;
+  row.model = kSumOfChildren;
+  return true;
+}
+
+// A row that is faster than physics allows has no prediction, so that it is in no sum; nor has a
+// region that is the sum of such rows.
+void drop_impossible(std::vector<Row>& rows, std::size_t i) {
+  Row& row = rows[i];
+  constexpr double least_part = 0.9;     // GPUs clock up to 8 % above their data sheets
+  constexpr double resolution_us = 0.5;  // of a pair of events
+  if (!row.predicted_us || !row.corrected_us || !row.possible_us) return;
+  const double working_us = *row.working_us();
+  if (!(working_us > 0) || working_us + resolution_us >= least_part * *row.possible_us) return;
+  row.reason = fmt::format("{:.1f} times faster than {} allows: bytes or time are wrong",
+                           *row.possible_us / working_us,
+                           row.possible_bound == "memory" ? "memory" : "the arithmetic");
+  row.predicted_us.reset();
+  row.predicted_ci90_us.reset();
+  row.peak_us.reset();
+  row.bound = "";
+  row.verdict = Verdict::kImpossible;
+  for (auto parent = row.parent; parent; parent = rows[*parent].parent) {
+    if (!rows[*parent].is_sum_of_children) continue;
+    rows[*parent].predicted_us.reset();
+    rows[*parent].peak_us.reset();
+    rows[*parent].predicted_ci90_us.reset();
+    rows[*parent].reason = "a part of it is faster than its bound allows";
+  }
+}
+
+void compare(Row& row, bool is_finding) {
+  if (row.verdict == Verdict::kImpossible) return;
+  if (!row.predicted_us) {
+    row.verdict = Verdict::kNoPrediction;
+  } else if (!row.corrected_us) {
+    row.verdict = Verdict::kNotMeasured;
+  } else {
+    const double working_us = *row.working_us();
+    row.ratio = working_us / *row.predicted_us;
+    row.raw_ratio = (*row.raw_us - row.waited_us.value_or(0.0)) / *row.predicted_us;
+    row.verdict = judge(working_us, *row.predicted_us, row.predicted_ci90_us,
+                        {.is_extrapolated = row.is_extrapolated,
+                         .is_finding = is_finding,
+                         .may_hold_launching = may_hold_launching(row, working_us)});
+  }
+}
+
+// Whether each row's time is a finding among all rows whose chances are known; the others are
+// judged by their interval alone.
+std::vector<bool> findings_of(const std::vector<Row>& rows) {
+  std::vector<bool> findings(rows.size(), true);
+  for (const auto p_value : {&Row::p_slower, &Row::p_faster}) {
+    std::vector<std::size_t> tested;
+    std::vector<double> p_values;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!(rows[i].*p_value) || rows[i].is_extrapolated) continue;
+      tested.push_back(i);
+      p_values.push_back(*(rows[i].*p_value));
+    }
+    const auto found = discoveries(p_values, kFalseDiscoveryRate);
+    // A time cannot be too long and too short: what the first pass took away the second gives back
+    // only where it finds something.
+    for (std::size_t i = 0; i < tested.size(); ++i) {
+      const bool is_first_pass = p_value == &Row::p_slower;
+      findings[tested[i]] = found[i] || (!is_first_pass && findings[tested[i]]);
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+const model::Predictor& predictor_of_this_thread(
+    model::Models models, const std::shared_ptr<const model::OwnFamilies>& families) {
+  static thread_local std::shared_ptr<const model::OwnFamilies> own;
+  static thread_local model::Predictor calibrated(model::Models::kCalibrated);
+  if (own != families) {
+    own = families;
+    calibrated = model::Predictor(model::Models::kCalibrated, own);
+  }
+  static thread_local const model::Predictor roofline(model::Models::kRoofline);
+  return models == model::Models::kRoofline ? roofline : calibrated;
+}
+
+std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
+                                const model::Predictor& predictor, model::EachModel* published) {
+  const auto children = children_of(rows);
+  std::vector<std::size_t> inner_first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) inner_first.push_back(i);
+  }
+  for (std::size_t next = 0; next < inner_first.size();
+       ++next) {  // the list grows: outer rows first
+    const auto& inner = children[inner_first[next]];
+    inner_first.insert(inner_first.end(), inner.begin(), inner.end());
+  }
+  std::ranges::reverse(inner_first);
+  for (const std::size_t i : inner_first) {
+    if (!predict_from_children(rows, i, children[i]))
+      predict_from_op(rows[i], inputs[i], predictor, published);
+  }
+  return rows;
+}
+
+void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  model::EachModel& models) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
+    for (const model::ModelAnswer& answer : models.answers(operation_of(rows[i], inputs[i]))) {
+      if (!answer.is_covered) continue;
+      const model::RowPrediction& found = answer.prediction;
+      ModelTime& time = rows[i].by_model.emplace_back();
+      time.model = answer.model;
+      time.predicted_us = found.time_us;
+      if (found.lower_us && found.upper_us)
+        time.predicted_ci90_us = Interval{*found.lower_us, *found.upper_us};
+      if (!found.time_us) time.reason = found.reason;
+    }
+  }
+}
+
+std::vector<Row> judged_rows(std::vector<Row> rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    drop_impossible(rows, i);
+  const std::vector<bool> findings = findings_of(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    compare(rows[i], findings[i]);
+  return rows;
+}
+
+std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) {
+  std::vector<double> sorted = p_values;
+  std::ranges::sort(sorted);
+  const auto count = static_cast<double>(sorted.size());
+  double limit = -1;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] <= static_cast<double>(i + 1) / count * rate) limit = sorted[i];
+  }
+  std::vector<bool> found;
+  found.reserve(p_values.size());
+  for (const double p : p_values)
+    found.push_back(p <= limit);
+  return found;
+}
+
 namespace {
 
 // Machines of one run's devices, and what there is to say about them.

@@ -1,6 +1,5 @@
-#include "join/ranks/rank_positions.hpp"
-
-#include "join/rows/statistics.hpp"
+#include "join/ranks/ranks.hpp"
+#include "join/rows/row.hpp"
 
 #include <fmt/format.h>
 

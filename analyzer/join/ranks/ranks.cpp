@@ -2,7 +2,7 @@
 
 #include "join/rows/file_rows.hpp"
 #include "join/rows/row.hpp"
-#include "read/phases.hpp"
+#include "read/profile.hpp"
 
 #include <fmt/format.h>
 

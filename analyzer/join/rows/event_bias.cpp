@@ -1,7 +1,6 @@
 #include "join/rows/event_bias.hpp"
 
 #include "join/rows/row.hpp"
-#include "join/rows/statistics.hpp"
 
 #include <inline_prof/prof_format.hpp>
 

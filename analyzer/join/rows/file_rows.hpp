@@ -3,16 +3,78 @@
 
 #include "join/rows/event_bias.hpp"
 #include "join/rows/row.hpp"
-#include "join/rows/samples.hpp"
 #include "read/layers.hpp"
 #include "read/profile.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace inline_prof::join {
+
+// Samples of the events of one file, in as little memory as a thousand ranks leave for it.  What an
+// event pair measured is a float of milliseconds (CUDA Runtime API 13.0, cudaEventElapsedTime), so
+// nothing is lost by keeping it as one.
+class Samples {
+ public:
+  // Adds the samples of the next event.
+  void add(const read::Event& event, const EventBias& bias);
+
+  // Appends to `raw_us` the samples of event `i` as they were measured, and to `unbiased_us` less
+  // their bias.
+  void append_us(std::size_t i, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+  // Returns the samples of event `i` as they were measured.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t i) const;
+  // Returns what is taken off each of them, or one value if it is the same for all.
+  [[nodiscard]] std::span<const float> bias_us(std::size_t i) const;
+
+  void shrink();
+
+ private:
+  std::vector<float> measured_ms_;
+  std::vector<std::uint32_t> ends_;  // of each event, in measured_ms_
+  std::vector<float> bias_us_;       // of each sample, or one for all those of an event
+  std::vector<std::uint32_t> bias_ends_;
+};
+
+// The samples of all files.
+class SamplesOfRuns {
+ public:
+  // Adds the next file, whose first event is row `first_row` of all.
+  void add(Samples samples, std::size_t first_row);
+  // Forgets run `run`, which has `rows` rows.
+  void leave_out(std::size_t run, std::size_t rows);
+  // As above, of row `row`, which is one of run `run`.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t run, std::size_t row) const {
+    return samples_[run].measured_ms(row - first_rows_[run]);
+  }
+  [[nodiscard]] std::span<const float> bias_us(std::size_t run, std::size_t row) const {
+    return samples_[run].bias_us(row - first_rows_[run]);
+  }
+  void append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+ private:
+  std::vector<Samples> samples_;
+  std::vector<std::size_t> first_rows_;
+};
+
+// Fills in the measured times of `row`, which is that of `event`.
+void set_measured(Row& row, const read::Event& event, const EventBias& bias);
+
+// How far equal launches of one run differ from each other: what is known of a time that was
+// measured only once.
+
+// Sets raw_ci95_us of rows that have too few samples for one, from launches of the same kernel for
+// the same operation: the pooled variance of the logarithms of their times, over the kernel's
+// launches where they are enough, else over all kernels that wait for nobody.  `rows` are those of
+// `events`, one each.
+void set_intervals_of_few_samples(std::vector<Row>& rows, const std::vector<read::Event>& events);
 
 struct FileRows {
   Run run;                // with its events

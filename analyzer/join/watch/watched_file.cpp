@@ -1,7 +1,6 @@
-#include "join/watch/watched_file.hpp"
-
 #include "base/text.hpp"
 #include "join/rows/row.hpp"
+#include "join/watch/watched_run.hpp"
 #include "watch/change_point.hpp"
 
 #include <fmt/format.h>

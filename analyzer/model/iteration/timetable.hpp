@@ -2,7 +2,7 @@
 // the longest path through what waits for what.
 #pragma once
 
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 
 #include <cstddef>
 #include <span>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "read/members.hpp"
-#include "read/op_reader.hpp"
 #include "read/profile.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "read/torch_trace/event_list.hpp"
 
-#include "read/torch_trace/args.hpp"
 #include "read/torch_trace/raw_events.hpp"
 
 #include <fmt/format.h>

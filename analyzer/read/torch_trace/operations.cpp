@@ -1,7 +1,7 @@
 #include "read/torch_trace/operations.hpp"
 
 #include "read/kernel_tile.hpp"
-#include "read/torch_trace/args.hpp"
+#include "read/torch_trace/raw_events.hpp"
 #include "torch_operator_classes.hpp"
 
 #include <inline_prof/op_kind.hpp>

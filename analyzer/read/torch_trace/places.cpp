@@ -1,4 +1,4 @@
-#include "read/torch_trace/places.hpp"
+#include "read/torch_trace/trace_events.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,7 @@
 #include "read/torch_trace/torch_trace.hpp"
 
 #include "read/input_error.hpp"
-#include "read/torch_trace/compiled_products.hpp"
-#include "read/torch_trace/joint_operators.hpp"
 #include "read/torch_trace/operations.hpp"
-#include "read/torch_trace/places.hpp"
 #include "read/torch_trace/trace_events.hpp"
 
 #include <inline_prof/op_kind.hpp>

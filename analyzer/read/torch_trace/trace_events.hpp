@@ -4,7 +4,9 @@
 
 #include "read/profile.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -90,5 +92,44 @@ struct TraceEvents {
 // Throws InputError: the text is no trace.  Of a trace that is cut off the whole events are read,
 // and a warning says so.  `label` is what messages call the file.
 [[nodiscard]] TraceEvents parse_events(std::string text, const std::string& label);
+
+// Tells where in the program a piece of GPU work comes from: the operator that launched it, and the
+// layer.
+
+struct Place {
+  std::int32_t operation = -1;   // index into TraceEvents::host of the innermost operator; -1: none
+  std::int32_t annotation = -1;  // the innermost annotation around it, as of a collective
+  std::uint32_t layer = 0;       // in Places::layers
+  double launched_us = -1;       // by the host's clock; -1: the trace has no record of the launch
+  Tight tight = Tight::kUnknown;  // kYes: the stream still had other work when this was launched
+  // From when the launching thread had last waited for the GPU; NaN: it has not.
+  double after_wait_us = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct Places {
+  Names layers;
+  std::vector<Place> of_work;  // one for each of TraceEvents::works
+  bool has_modules = false;
+};
+
+// Layers are paths of modules ("Model_0/Block_3/Linear_7"), else of annotations, else the outermost
+// operator.  The backward pass of a layer has the layer's path and ".backward".
+[[nodiscard]] Places find_places(const TraceEvents& trace);
+
+// True for the annotation of one step of torch.profiler's schedule; its number goes to `number`.
+[[nodiscard]] bool is_profiler_step(const std::string& name, std::int64_t& number);
+[[nodiscard]] bool is_of_collective(std::string_view name);
+
+// Sizes of the matrix products inside compiled functions (AOTAutograd), whose operator has the
+// sizes of all weights together, but none for each kernel.
+
+// Returns the products by their index in TraceEvents::works.  A product's tiles and grid tell two
+// of its sides, to within a tile, and its name whether it is a linear layer's result (tn), the
+// gradient of its input (nn) or that of its weights (nt); the weights that fit tell the third.
+// Where several fit, the order decides: layers run in the order of the arguments, the backward pass
+// in the reverse one.  Where it does not, and products of those that fit would differ by more than
+// a factor of two, the kernel is left out.
+[[nodiscard]] std::unordered_map<std::size_t, Op> compiled_products(const TraceEvents& trace,
+                                                                    const Places& places);
 
 }  // namespace inline_prof::read::torch_trace

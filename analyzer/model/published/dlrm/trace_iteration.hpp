@@ -5,7 +5,7 @@
 
 #include "model/published/dlrm/embedding.hpp"
 #include "model/published/dlrm/product_table.hpp"
-#include "read/iteration_graph.hpp"
+#include "read/iteration_input.hpp"
 #include "read/torch_trace/event_list.hpp"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "join/predict/predict_rows.hpp"
+#include "join/predict/predicted_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "join/compare/compare.hpp"
 #include "join/compare/gate.hpp"
 #include "join/join.hpp"
-#include "join/rows/statistics.hpp"
+#include "join/rows/row.hpp"
 #include "profile_builder.hpp"
 #include "report/tables.hpp"
 

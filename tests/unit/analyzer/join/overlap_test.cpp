@@ -1,4 +1,4 @@
-#include "join/diagnose/could_be_faster.hpp"
+#include "join/diagnose/worth_fixing.hpp"
 
 #include <gtest/gtest.h>
 

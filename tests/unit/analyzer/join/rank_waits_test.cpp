@@ -1,6 +1,5 @@
 // Which rank the others wait for, of works that are known by hand.
-#include "join/diagnose/rank_waits.hpp"
-
+#include "join/diagnose/idle.hpp"
 #include "join/join.hpp"
 #include "join/rollups.hpp"
 #include "model/machines.hpp"

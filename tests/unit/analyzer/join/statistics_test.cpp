@@ -1,4 +1,4 @@
-#include "join/rows/statistics.hpp"
+#include "join/rows/row.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 #include "join/place/placement.hpp"
-#include "join/place/shares.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
