@@ -14,19 +14,13 @@
 namespace inline_prof::cli {
 namespace {
 
-template <typename Number>
-Check between_numbers(Number least, Number most) {
-  return {[least, most](const std::string& text) {
-            Number number = {};
-            const char* const end = text.data() + text.size();
-            const auto [rest, error] = std::from_chars(text.data(), end, number);
-            if (error == std::errc{} && rest == end && number >= least && number <= most)
-              return std::string();
-            return fmt::format("expected {} from {} to {}, found {}",
-                               std::is_integral_v<Number> ? "an integer" : "a number", least, most,
-                               text);
+Check by(const CLI::Validator& validator, const char* expected) {
+  return {[&validator, expected](const std::string& text) {
+            return validator(text).empty()
+                       ? std::string()
+                       : fmt::format("expected a number {}, found {}", expected, text);
           },
-          fmt::format("{} to {}", least, most)};
+          validator.get_description()};
 }
 
 // Says what went wrong; std::fprintf, because nothing may be thrown from here.
@@ -46,34 +40,32 @@ Check one_of(const std::vector<std::string>& words) {
           fmt::format("{{{}}}", fmt::join(words, ","))};
 }
 
-Check between(int least, int most) {
-  return between_numbers(least, most);
-}
-Check between(std::size_t least, std::size_t most) {
-  return between_numbers(least, most);
-}
-Check between(std::int64_t least, std::int64_t most) {
-  return between_numbers(least, most);
-}
-Check between(double least, double most) {
-  return between_numbers(least, most);
-}
-Check positive_number() {
-  return {[](const std::string& text) {
-            return CLI::PositiveNumber(text).empty()
-                       ? std::string()
-                       : fmt::format("expected a number above 0, found {}", text);
+template <typename Number>
+Check between(Number least, Number most) {
+  return {[least, most](const std::string& text) {
+            Number number = {};
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc{} && rest == end && number >= least && number <= most)
+              return std::string();
+            return fmt::format("expected {} from {} to {}, found {}",
+                               std::is_integral_v<Number> ? "an integer" : "a number", least, most,
+                               text);
           },
-          CLI::PositiveNumber.get_description()};
+          fmt::format("{} to {}", least, most)};
+}
+
+template Check between(int, int);
+template Check between(std::size_t, std::size_t);
+template Check between(std::int64_t, std::int64_t);
+template Check between(double, double);
+
+Check positive_number() {
+  return by(CLI::PositiveNumber, "above 0");
 }
 
 Check not_negative() {
-  return {[](const std::string& text) {
-            return CLI::NonNegativeNumber(text).empty()
-                       ? std::string()
-                       : fmt::format("expected a number of at least 0, found {}", text);
-          },
-          CLI::NonNegativeNumber.get_description()};
+  return by(CLI::NonNegativeNumber, "of at least 0");
 }
 
 Option& Option::required() {
@@ -101,37 +93,22 @@ Option& Option::takes_one_value() {
   return *this;
 }
 
-Option Command::add_option(const std::string& names, std::string& value, const std::string& help) {
+template <typename Value>
+Option Command::add_option(const std::string& names, Value& value, const std::string& help) {
   return Option(app_->add_option(names, value, help));
 }
-Option Command::add_option(const std::string& names, std::vector<std::string>& value,
-                           const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, int& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, float& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, double& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, std::optional<double>& value,
-                           const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, std::size_t& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, std::optional<std::size_t>& value,
-                           const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-Option Command::add_option(const std::string& names, std::optional<std::int64_t>& value,
-                           const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
+template Option Command::add_option(const std::string&, std::string&, const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, int&, const std::string&);
+template Option Command::add_option(const std::string&, float&, const std::string&);
+template Option Command::add_option(const std::string&, double&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option Command::add_option(const std::string&, std::size_t&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<std::size_t>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, std::optional<std::int64_t>&,
+                                    const std::string&);
 
 void Command::add_flag(const std::string& names, bool& value, const std::string& help) {
   app_->add_flag(names, value, help);

@@ -33,10 +33,8 @@ struct Check {
 [[nodiscard]] Check one_of(const std::vector<std::string>& words);
 
 // A number between these limits, both included.
-[[nodiscard]] Check between(int least, int most);
-[[nodiscard]] Check between(std::size_t least, std::size_t most);
-[[nodiscard]] Check between(std::int64_t least, std::int64_t most);
-[[nodiscard]] Check between(double least, double most);
+template <typename Number>
+[[nodiscard]] Check between(Number least, Number most);
 [[nodiscard]] Check positive_number();
 [[nodiscard]] Check not_negative();
 
@@ -65,19 +63,9 @@ class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
 
-  Option add_option(const std::string& names, std::string& value, const std::string& help);
-  Option add_option(const std::string& names, std::vector<std::string>& value,
-                    const std::string& help);
-  Option add_option(const std::string& names, int& value, const std::string& help);
-  Option add_option(const std::string& names, float& value, const std::string& help);
-  Option add_option(const std::string& names, double& value, const std::string& help);
-  Option add_option(const std::string& names, std::optional<double>& value,
-                    const std::string& help);
-  Option add_option(const std::string& names, std::size_t& value, const std::string& help);
-  Option add_option(const std::string& names, std::optional<std::size_t>& value,
-                    const std::string& help);
-  Option add_option(const std::string& names, std::optional<std::int64_t>& value,
-                    const std::string& help);
+  // Texts, numbers, lists of texts and optional numbers: the types that command_line.cpp names.
+  template <typename Value>
+  Option add_option(const std::string& names, Value& value, const std::string& help);
   void add_flag(const std::string& names, bool& value, const std::string& help);
 
   // `take` gets the text; it may throw UsageError.

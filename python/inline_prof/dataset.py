@@ -196,11 +196,6 @@ _ENGINES = {"pyarrow": ("stream", ".parquet", _write_by_pyarrow, _versions_by_py
             "csv": ("csv_stream", ".csv", _write_csv, _versions_of_csv)}
 
 
-def _environment():
-    # The analyzer is a program of its own: it is not measured.
-    return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-
-
 def write(folders, output, run=None, machine=None, analyzer=None, engine=None):
     """Writes the runs in `folders` as tables below `output`.  Returns the engine used: "pyarrow", "duckdb" or "csv", the first
     that is installed unless `engine` names one.  Raises DatasetError."""
@@ -231,7 +226,7 @@ def write(folders, output, run=None, machine=None, analyzer=None, engine=None):
 def _tables(command):
     """The frames that the command prints.  Where they end early, what it says of that is the error."""
     with tempfile.TemporaryFile() as complaints:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, env=_environment(), bufsize=1 << 20)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, env=reports.unmeasured(), bufsize=1 << 20)
         try:
             yield from _frames(child.stdout)
         except DatasetError as error:

@@ -6,6 +6,7 @@ docs/prof_json.md says what the members mean.
 import json
 import math
 import os
+import statistics
 
 
 class ProfileError(Exception):
@@ -147,11 +148,8 @@ def read(path):
 
 
 def _median(values):
-    values = sorted(value for value in values if value is not None and not math.isnan(value))
-    if not values:
-        return None
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+    values = [value for value in values if value is not None and not math.isnan(value)]
+    return statistics.median(values) if values else None
 
 
 def _predictions(path):

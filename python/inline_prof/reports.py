@@ -37,6 +37,11 @@ def find_analyzer():
     return None
 
 
+def unmeasured():
+    """Returns the environment of the analyzer, which is not measured itself."""
+    return {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+
+
 def _each_path(given):
     """Yields the given paths, and those in lists of paths, as strings."""
     for one in given:
@@ -65,10 +70,7 @@ def report(*paths, **options):
         command.append("--" + name.replace("_", "-"))
         if value is not True:
             command.append(os.fspath(value) if hasattr(value, "__fspath__") else str(value))
-    # The analyzer itself is not measured.
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
-                          check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=unmeasured(), check=False)
     if done.returncode != 0:
         words = done.stderr.decode("utf-8", "replace").strip()
         raise ReportError(words or "%s: exit status %d" % (analyzer, done.returncode))

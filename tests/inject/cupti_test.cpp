@@ -158,7 +158,9 @@ TEST(CuptiBackend, SurvivesForksAndContextsAndStreamsThatGo) {
     const HostRun run = run_host("host_training", injected({}, joined(kNoLabels, {trouble})));
     EXPECT_EQ(run.exit_status, 0) << trouble << run.output;
     EXPECT_THAT(run.output, HasSubstr("host ok")) << trouble;
-    if (std::string(trouble) == "--fork") EXPECT_EQ(run.output, "host ok, 300 launches\n");
+    if (std::string(trouble) == "--fork") {
+      EXPECT_EQ(run.output, "host ok, 300 launches\n");
+    }
   }
 }
 
