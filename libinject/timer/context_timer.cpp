@@ -51,7 +51,9 @@ bool read_elapsed(float& elapsed_ms, CUevent from, CUevent to) noexcept {
 
 // Pair::tight of an event or stream whose state was asked for.
 std::int8_t tight_of(CUresult state) noexcept {
-  return state == CUDA_ERROR_NOT_READY ? 1 : state == CUDA_SUCCESS ? 0 : -1;
+  if (state == CUDA_ERROR_NOT_READY) return 1;
+  if (state == CUDA_SUCCESS) return 0;
+  return -1;
 }
 
 bool has_finished(CUevent event) noexcept {
