@@ -79,7 +79,8 @@ TEST_P(ADriverCallThatFails, DoesNotReachTheApplication) {
   }
   const HostRun alone = run("INLINE_PROF_LOG=warning", false);
   for (const int code : has_graphs ? kCodesWithGraphs : kCodes) {
-    const std::string each = rule + std::to_string(code) + count;
+    std::string each = rule;
+    each.append(std::to_string(code)).append(count);
     const HostRun found = run(each, true);
     EXPECT_EQ(found.exit_status, 0) << each << ": " << found.output;
     EXPECT_EQ(without_our_lines(found.output), alone.output) << each;
