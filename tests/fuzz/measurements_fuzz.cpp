@@ -18,9 +18,8 @@ void require_table(const read::Measurements& measurements) {
   fuzz::require(table.columns() == measurements.columns, "columns read back");
   fuzz::require(table.row_count() == measurements.rows.size(), "rows read back");
   for (std::size_t row = 0; row < table.row_count(); ++row) {
-    for (std::size_t column = 0; column < measurements.columns.size(); ++column) {
+    for (std::size_t column = 0; column < measurements.columns.size(); ++column)
       fuzz::require(table.cell(row, column) == measurements.rows[row][column], "cells read back");
-    }
   }
 }
 

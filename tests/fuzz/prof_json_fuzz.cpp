@@ -19,9 +19,8 @@ constexpr std::size_t kOneWindow = std::numeric_limits<std::size_t>::max();
 // An offset that is not known is NaN, and equals itself here.
 bool same_offsets(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
-  }
   return true;
 }
 
@@ -56,9 +55,8 @@ bool same_events(const Event& a, const Event& b) {
 
 bool same_profiles(const Profile& a, const Profile& b) {
   if (a.events.size() != b.events.size()) return false;
-  for (std::size_t i = 0; i < a.events.size(); ++i) {
+  for (std::size_t i = 0; i < a.events.size(); ++i)
     if (!same_events(a.events[i], b.events[i])) return false;
-  }
   return a.host_name == b.host_name && a.rank == b.rank && a.world_size == b.world_size &&
          a.complete == b.complete && a.devices.size() == b.devices.size() &&
          a.iter_time_ms == b.iter_time_ms && a.calibration.size() == b.calibration.size() &&

@@ -1,33 +1,24 @@
 // A folder of the test's own, gone at its end, and the environment as the test found it.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 
-class TemporaryFolder : public testing::Test {
- protected:
-  TemporaryFolder() {
+class TestFolder {
+ public:
+  TestFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "inline_prof.XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = pattern;
   }
-  ~TemporaryFolder() override {
+  ~TestFolder() {
     std::error_code ignored;
+    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, ignored);
     std::filesystem::remove_all(folder_, ignored);
   }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
 
   [[nodiscard]] std::string path(const std::string& name) const {
     return (folder_ / name).string();
@@ -44,12 +35,11 @@ class TemporaryFolder : public testing::Test {
     text << std::ifstream(path(name), std::ios::binary).rdbuf();
     return text.str();
   }
-  // The names that stand in the folder, sorted.
-  [[nodiscard]] std::vector<std::string> names() const {
+  // The names that stand in it, or in a folder of it, sorted.
+  [[nodiscard]] std::vector<std::string> names(const std::string& inside = "") const {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path(inside)))
       found.push_back(entry.path().filename().string());
-    }
     std::sort(found.begin(), found.end());
     return found;
   }
@@ -57,6 +47,8 @@ class TemporaryFolder : public testing::Test {
  private:
   std::filesystem::path folder_;
 };
+
+class TemporaryFolder : public Test, protected TestFolder {};
 
 // Sets or clears variables and puts back what was there.
 class Environment {

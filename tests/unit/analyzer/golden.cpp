@@ -3,12 +3,9 @@
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "read/table.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 
 namespace inline_prof::test {
 namespace {

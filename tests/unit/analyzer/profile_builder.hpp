@@ -1,6 +1,7 @@
 // Fabricated profiles with readable arguments.
 #pragma once
 
+#include "model/machines.hpp"
 #include "read/machine.hpp"
 #include "read/profile.hpp"
 
@@ -64,42 +65,23 @@ class EventBuilder {
     event_.start_index = start_index;
     event_.end_index = end_index;
   }
-  EventBuilder& layer(const std::string& name) {
-    event_.layer = name;
-    return *this;
-  }
-  EventBuilder& device(std::int64_t device_id) {
-    event_.device_id = device_id;
-    return *this;
-  }
+  EventBuilder& layer(const std::string& name) { return with(event_.layer, name); }
+  EventBuilder& device(std::int64_t device_id) { return with(event_.device_id, device_id); }
   EventBuilder& stream(std::int64_t stream_index) {
-    event_.stream_index = stream_index;
     event_.stream = std::to_string(stream_index);
-    return *this;
+    return with(event_.stream_index, stream_index);
   }
-  EventBuilder& occurrence(std::int64_t occurrence) {
-    event_.occurrence = occurrence;
-    return *this;
-  }
-  EventBuilder& kernel(const std::string& name) {
-    event_.kernel_name = name;
-    return *this;
-  }
-  EventBuilder& calls(std::int64_t calls) {
-    event_.calls = calls;
-    return *this;
-  }
+  EventBuilder& occurrence(std::int64_t occurrence) { return with(event_.occurrence, occurrence); }
+  EventBuilder& kernel(const std::string& name) { return with(event_.kernel_name, name); }
+  EventBuilder& calls(std::int64_t calls) { return with(event_.calls, calls); }
   EventBuilder& flag(const std::string& name) {
     event_.flags.push_back(name);
     return *this;
   }
-  EventBuilder& in_graph() {
-    event_.in_cuda_graph = true;
-    return *this;
-  }
-  EventBuilder& op(read::Op op) {
-    event_.op = std::move(op);
-    return *this;
+  EventBuilder& in_graph() { return with(event_.in_cuda_graph, true); }
+  EventBuilder& op(read::Op op) { return with(event_.op, std::move(op)); }
+  EventBuilder& tight(std::vector<read::Tight> tight) {
+    return with(event_.tight, std::move(tight));
   }
   EventBuilder& samples_us(const std::vector<double>& times_us) {
     for (const double time_us : times_us)
@@ -110,14 +92,16 @@ class EventBuilder {
     event_.offsets_ms.assign(event_.measured_ms.size(), offset_us * 1e-3);
     return *this;
   }
-  EventBuilder& tight(std::vector<read::Tight> tight) {
-    event_.tight = std::move(tight);
-    return *this;
-  }
   // NOLINTNEXTLINE(google-explicit-constructor): a builder stands where its event is wanted
   operator read::Event() const { return event_; }
 
  private:
+  template <typename Member, typename Value>
+  EventBuilder& with(Member& member, Value&& value) {
+    member = std::forward<Value>(value);
+    return *this;
+  }
+
   read::Event event_;
 };
 
@@ -139,6 +123,10 @@ inline read::Calibration calibration(std::int64_t device_id, read::PairState sta
   return result;
 }
 
+inline read::Machine builtin_machine(const std::string& id) {
+  return model::choose_machine(id, model::builtin_machines());
+}
+
 // Round numbers, so that expected values can be checked by hand: 1 TFLOP/s and 100 GB/s reachable.
 inline read::Machine toy_machine() {
   read::Machine machine;
@@ -154,3 +142,13 @@ inline read::Machine toy_machine() {
 }
 
 }  // namespace inline_prof::test
+
+// Short in the namespaces of all rooms.
+namespace inline_prof {
+using test::builtin_machine;
+using test::EventBuilder;
+using test::memory_op;
+using test::op_of;
+using test::profile_of;
+using test::toy_machine;
+}  // namespace inline_prof

@@ -1,9 +1,6 @@
 #include "base/json.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::base {
 namespace {

@@ -1,15 +1,8 @@
 #include "base/median.hpp"
 
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <random>
 #include <span>
-#include <stdexcept>
-#include <vector>
 
 namespace inline_prof::base {
 namespace {

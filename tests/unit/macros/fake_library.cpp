@@ -34,46 +34,11 @@ std::size_t number_of(inline_prof_site* site) {
   return number;
 }
 
-void write_down(std::string line) {
+template <typename... Values>
+void write_down(fmt::format_string<Values...> format, Values&&... values) {
+  std::string line = fmt::format(format, std::forward<Values>(values)...);
   const std::scoped_lock lock(mutex);
   calls.push_back(std::move(line));
-}
-
-void initialize(int use_cuda_graph, int exit_when_finished) {
-  write_down(fmt::format("initialize {} {}", use_cuda_graph, exit_when_finished));
-}
-
-void iteration() {
-  write_down("iteration");
-}
-
-void record(inline_prof_site* site, const char* label, void* stream, int device_id,
-            int could_be_in_cuda_graph, const char* extra_info) {
-  write_down(fmt::format("record {} site {} stream {} device {} graph {} extra {}", label,
-                         number_of(site), stream, device_id, could_be_in_cuda_graph,
-                         or_dash(extra_info)));
-}
-
-int record_data(const char* label, void* stream, const char* data, int device_id) {
-  write_down(fmt::format("record_data {} stream {} data {} device {}", label, stream, or_dash(data),
-                         device_id));
-  return 1;
-}
-
-void scope_push(const char* label, void* stream) {
-  write_down(fmt::format("push {} stream {}", label, stream));
-}
-
-void scope_pop() {
-  write_down("pop");
-}
-
-void unit_test_start(const char* test_name) {
-  write_down(fmt::format("unit_test_start {}", test_name));
-}
-
-void unit_test_stop() {
-  write_down("unit_test_stop");
 }
 
 void op(inline_prof_site* site, const char* label, const char* kind,
@@ -84,89 +49,73 @@ void op(inline_prof_site* site, const char* label, const char* kind,
     line += attribute.text == nullptr ? fmt::format(" {}={}", attribute.name, attribute.value)
                                       : fmt::format(" {}='{}'", attribute.name, attribute.text);
   }
-  write_down(std::move(line));
+  write_down("{}", line);
 }
 
-uint32_t wants() {
-  return __atomic_load_n(&gate, __ATOMIC_RELAXED);
-}
+inline_prof_abi table{
+    .size = sizeof(inline_prof_abi),
+    .initialize =
+        [](int use_cuda_graph, int exit_when_finished) {
+          write_down("initialize {} {}", use_cuda_graph, exit_when_finished);
+        },
+    .iteration = [] { write_down("iteration"); },
+    .record =
+        [](inline_prof_site* site, const char* label, void* stream, int device_id,
+           int could_be_in_cuda_graph, const char* extra_info) {
+          write_down("record {} site {} stream {} device {} graph {} extra {}", label,
+                     number_of(site), stream, device_id, could_be_in_cuda_graph,
+                     or_dash(extra_info));
+        },
+    .record_data =
+        [](const char* label, void* stream, const char* data, int device_id) {
+          write_down("record_data {} stream {} data {} device {}", label, stream, or_dash(data),
+                     device_id);
+          return 1;
+        },
+    .scope_push = [](const char* label,
+                     void* stream) { write_down("push {} stream {}", label, stream); },
+    .scope_pop = [] { write_down("pop"); },
+    .unit_test_start = [](const char* test_name) { write_down("unit_test_start {}", test_name); },
+    .unit_test_stop = [] { write_down("unit_test_stop"); },
+    .op = op,
+    .wants = [] { return __atomic_load_n(&gate, __ATOMIC_RELAXED); },
+    .layer_set = [](uint64_t id,
+                    const char* path) { write_down("layer_set {} {}", id, or_dash(path)); },
+    .layer_end = [](uint64_t id) { write_down("layer_end {}", id); },
+    .layer_follow =
+        [](uint64_t id, const char* const* path) {
+          write_down("layer_follow {} {}", id, or_dash(path == nullptr ? nullptr : *path));
+        },
+    .call_open = [] { write_down("call_open"); },
+    .call_launches = [] { return 0; },
+    .call_close =
+        [](const char* name, const char* layer, const inline_prof_work*, int work_count) {
+          write_down("call_close {} {} {}", or_dash(name), or_dash(layer), work_count);
+        },
+    .wake = [](int (*)(int (*)(void*), void*), int (*)(void*)) {}};
 
-void layer_set(uint64_t id, const char* path) {
-  write_down(fmt::format("layer_set {} {}", id, or_dash(path)));
-}
-
-void layer_end(uint64_t id) {
-  write_down(fmt::format("layer_end {}", id));
-}
-
-void layer_follow(uint64_t id, const char* const* path) {
-  write_down(fmt::format("layer_follow {} {}", id, or_dash(path == nullptr ? nullptr : *path)));
-}
-
-void call_open() {
-  write_down("call_open");
-}
-
-int call_launches() {
-  return 0;
-}
-
-void call_close(const char* name, const char* layer, const inline_prof_work*, int work_count) {
-  write_down(fmt::format("call_close {} {} {}", or_dash(name), or_dash(layer), work_count));
-}
-
-void wake(int (*)(int (*)(void*), void*), int (*)(void*)) {}
-
-inline_prof_abi table{sizeof(inline_prof_abi),
-                      initialize,
-                      iteration,
-                      record,
-                      record_data,
-                      scope_push,
-                      scope_pop,
-                      unit_test_start,
-                      unit_test_stop,
-                      op,
-                      wants,
-                      layer_set,
-                      layer_end,
-                      layer_follow,
-                      call_open,
-                      call_launches,
-                      call_close,
-                      wake};
-
-int call_count() {
-  const std::scoped_lock lock(mutex);
-  return static_cast<int>(calls.size());
-}
-
-const char* call(int index) {
-  const std::scoped_lock lock(mutex);
-  return calls.at(static_cast<std::size_t>(index)).c_str();
-}
-
-void clear() {
-  const std::scoped_lock lock(mutex);
-  calls.clear();
-  sites.clear();
-  table.size = sizeof table;
-  __atomic_store_n(&gate, 1, __ATOMIC_RELAXED);
-}
-
-void set_gate(uint32_t open) {
-  __atomic_store_n(&gate, open, __ATOMIC_RELAXED);
-}
-
-void set_size(uint64_t size) {
-  table.size = size;
-}
-
-int lookup_count() {
-  return lookups;
-}
-
-constexpr inline_prof_fake kControl{call_count, call, clear, set_gate, set_size, lookup_count};
+constexpr inline_prof_fake kControl{
+    .call_count =
+        [] {
+          const std::scoped_lock lock(mutex);
+          return static_cast<int>(calls.size());
+        },
+    .call =
+        [](int index) {
+          const std::scoped_lock lock(mutex);
+          return calls.at(static_cast<std::size_t>(index)).c_str();
+        },
+    .clear =
+        [] {
+          const std::scoped_lock lock(mutex);
+          calls.clear();
+          sites.clear();
+          table.size = sizeof table;
+          __atomic_store_n(&gate, 1, __ATOMIC_RELAXED);
+        },
+    .set_gate = [](uint32_t open) { __atomic_store_n(&gate, open, __ATOMIC_RELAXED); },
+    .set_size = [](uint64_t size) { table.size = size; },
+    .lookup_count = []() -> int { return lookups; }};
 
 }  // namespace
 

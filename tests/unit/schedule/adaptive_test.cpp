@@ -1,20 +1,11 @@
 #include "schedule/adaptive.hpp"
 
-#include "complaint.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <deque>
-#include <random>
-#include <set>
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::IsEmpty;
-using testing::SizeIs;
 
 // Events one behind the other, each with a launch of its own.
 std::vector<IndexRange> in_a_row(std::size_t count) {
@@ -211,9 +202,8 @@ TEST(AdaptivePlan, GivesUpALittleLaterWhatIsNeverAnswered) {
   step.add("a", "gone", 1);
   AdaptivePlan plan(step.events, in_a_row(1), adaptive_settings(), false);
   std::int64_t iteration = 11;
-  for (; iteration < 5000 && !plan.is_done(); ++iteration) {
+  for (; iteration < 5000 && !plan.is_done(); ++iteration)
     static_cast<void>(plan.next(iteration, {.iteration_ms = 100, .pair_ms = 0.01}));
-  }
   EXPECT_TRUE(plan.is_done());
   EXPECT_TRUE(plan.classes()[0].was_given_up);
 }
@@ -359,7 +349,7 @@ TEST(AdaptivePlan, SpacesPairsOverIterationsWhereOneIsTooDear) {
       plan.add(event, 2);
     }
   }
-  EXPECT_THAT(measured, testing::ElementsAre(11, 14, 17, 20));
+  EXPECT_THAT(measured, ElementsAre(11, 14, 17, 20));
 }
 
 TEST(AdaptiveBounds, CountIterations) {

@@ -1,14 +1,9 @@
 #include "schedule/classes.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <random>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::ElementsAre;
 
 ClassMember member(std::string layer, std::string event, unsigned grid = 1,
                    std::string kernel = "k", std::string op = "") {

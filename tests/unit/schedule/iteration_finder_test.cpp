@@ -4,14 +4,7 @@
 #include "schedule/iteration_follower.hpp"
 #include "schedule/recurrence.hpp"
 #include "schedule/update_steps.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <ostream>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
@@ -72,7 +65,7 @@ constexpr std::uint64_t kProgramsWithIterations = 10;
 constexpr std::uint64_t kProgramsWithout = 50;
 #endif
 
-class FindsTheIterationOf : public testing::TestWithParam<Shape> {};
+class FindsTheIterationOf : public TestWithParam<Shape> {};
 
 TEST_P(FindsTheIterationOf, WithinTwelveOfThem) {
   for (std::uint64_t seed = 1; seed <= kProgramsWithIterations; ++seed) {
@@ -107,7 +100,7 @@ TEST_P(FindsTheIterationOf, AndFollowsEachOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(
     Program, FindsTheIterationOf,
-    testing::Values(
+    Values(
         Shape{"Plain", [](auto seed) { return test::plain(seed, 24, 40); }},
         Shape{"PlainLarge", [](auto seed) { return test::plain(seed, 90, 30); }},
         Shape{"Accumulation", [](auto seed) { return test::accumulation(seed, 24, 30, 4); }},
@@ -135,12 +128,11 @@ bool finds_something(const std::vector<std::uint32_t>& launches) {
   return false;
 }
 
-class FindsNothingIn : public testing::TestWithParam<Shape> {};
+class FindsNothingIn : public TestWithParam<Shape> {};
 
 TEST_P(FindsNothingIn, AnyOfManySuchPrograms) {
-  for (std::uint64_t seed = 1; seed <= kProgramsWithout; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kProgramsWithout; ++seed)
     EXPECT_FALSE(finds_something(GetParam().make(seed).launches())) << "seed " << seed;
-  }
 }
 
 // `kernels` different ones, one of them more often than the others.
@@ -179,9 +171,8 @@ LaunchProgram growing(std::uint64_t seed, std::size_t kernels, std::size_t width
   for (std::size_t round = 0; round < 30; ++round) {
     program.launch(test::kEmbedding);
     program.launch(test::kNorm);
-    for (std::size_t i = 0; i < start + round * kernels; ++i) {
+    for (std::size_t i = 0; i < start + round * kernels; ++i)
       program.launch(test::kOther + static_cast<std::uint32_t>(i % width));
-    }
     program.launch(test::kHead);
   }
   return program;
@@ -200,9 +191,8 @@ LaunchProgram loops(std::uint64_t seed) {
       for (const std::uint32_t kernel : body)
         program.launch(kernel);
     }
-    for (std::size_t i = program.below(30); i > 0; --i) {
+    for (std::size_t i = program.below(30); i > 0; --i)
       program.launch(500 + static_cast<std::uint32_t>(program.below(20)));
-    }
   }
   return program;
 }
@@ -245,26 +235,26 @@ LaunchProgram fibonacci(std::uint64_t seed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Program, FindsNothingIn,
-    testing::Values(
-        Shape{"RandomOfTwo", [](auto seed) { return random_launches(seed, 2, 0.5); }},
-        Shape{"RandomOfThree", [](auto seed) { return random_launches(seed, 3, 0.9); }},
-        Shape{"RandomOfTen", [](auto seed) { return random_launches(seed, 10, 0.6); }},
-        Shape{"RandomOfHundred", [](auto seed) { return random_launches(seed, 100, 0.01); }},
-        Shape{"WalkOfFive", [](auto seed) { return random_walk(seed, 5, 0.9); }},
-        Shape{"WalkOfForty", [](auto seed) { return random_walk(seed, 40, 0.97); }},
-        Shape{"WalkOfSixHundred", [](auto seed) { return random_walk(seed, 600, 0.998); }},
-        Shape{"BatchesOfTwoKinds", [](auto seed) { return test::batches(seed, 2); }},
-        Shape{"BatchesOfFiveKinds", [](auto seed) { return test::batches(seed, 5); }},
-        Shape{"BatchesOfTwoLengths",
-              [](auto seed) { return batches_of_different_length(seed, 2); }},
-        Shape{"BatchesOfSixLengths",
-              [](auto seed) { return batches_of_different_length(seed, 6); }},
-        Shape{"GrowingByOne", [](auto seed) { return growing(seed, 1, 1000); }},
-        Shape{"GrowingByOneKernel", [](auto seed) { return growing(seed, 1, 1); }},
-        Shape{"GrowingByThree", [](auto seed) { return growing(seed, 3, 7); }},
-        Shape{"GrowingByTwenty", [](auto seed) { return growing(seed, 20, 2000); }},
-        Shape{"Loops", loops}, Shape{"OneKernel", [](auto seed) { return one_kernel(seed, seed); }},
-        Shape{"OneIteration", one_iteration}, Shape{"Fibonacci", fibonacci}),
+    Values(Shape{"RandomOfTwo", [](auto seed) { return random_launches(seed, 2, 0.5); }},
+           Shape{"RandomOfThree", [](auto seed) { return random_launches(seed, 3, 0.9); }},
+           Shape{"RandomOfTen", [](auto seed) { return random_launches(seed, 10, 0.6); }},
+           Shape{"RandomOfHundred", [](auto seed) { return random_launches(seed, 100, 0.01); }},
+           Shape{"WalkOfFive", [](auto seed) { return random_walk(seed, 5, 0.9); }},
+           Shape{"WalkOfForty", [](auto seed) { return random_walk(seed, 40, 0.97); }},
+           Shape{"WalkOfSixHundred", [](auto seed) { return random_walk(seed, 600, 0.998); }},
+           Shape{"BatchesOfTwoKinds", [](auto seed) { return test::batches(seed, 2); }},
+           Shape{"BatchesOfFiveKinds", [](auto seed) { return test::batches(seed, 5); }},
+           Shape{"BatchesOfTwoLengths",
+                 [](auto seed) { return batches_of_different_length(seed, 2); }},
+           Shape{"BatchesOfSixLengths",
+                 [](auto seed) { return batches_of_different_length(seed, 6); }},
+           Shape{"GrowingByOne", [](auto seed) { return growing(seed, 1, 1000); }},
+           Shape{"GrowingByOneKernel", [](auto seed) { return growing(seed, 1, 1); }},
+           Shape{"GrowingByThree", [](auto seed) { return growing(seed, 3, 7); }},
+           Shape{"GrowingByTwenty", [](auto seed) { return growing(seed, 20, 2000); }},
+           Shape{"Loops", loops},
+           Shape{"OneKernel", [](auto seed) { return one_kernel(seed, seed); }},
+           Shape{"OneIteration", one_iteration}, Shape{"Fibonacci", fibonacci}),
     [](const auto& shape) { return shape.param.name; });
 
 // --- what else programs do
@@ -340,7 +330,7 @@ TEST(IterationFinder, WithdrawsWhatTurnsOutToBeAMicroStep) {
     lengths.push_back(finder.found() ? finder.found()->launches_per_iteration : 0);
   }
   const std::size_t micro_step = 2 + 8 * 30 + 4 + 9 * 30;
-  EXPECT_THAT(lengths, testing::ElementsAre(micro_step, 0, 12 * micro_step + 123));  // 3 + 4 * 30
+  EXPECT_THAT(lengths, ElementsAre(micro_step, 0, 12 * micro_step + 123));  // 3 + 4 * 30
 }
 
 // A thread of its own launches backward passes; after every `micro_steps` of them comes the update.

@@ -1,9 +1,6 @@
 #include "schedule/iteration_follower.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string_view>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {

@@ -65,9 +65,8 @@ inline Recording read_recording(const std::filesystem::path& path) {
 inline std::vector<Recording> read_recordings(const std::filesystem::path& folder = {}) {
   const std::filesystem::path all = INLINE_PROF_TEST_DATA "/recordings";
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(all / folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(all / folder))
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
-  }
   std::sort(paths.begin(), paths.end());
   std::vector<Recording> result;
   result.reserve(paths.size());

@@ -1,10 +1,5 @@
 #include "schedule/iteration_follower.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
-#include <string_view>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {

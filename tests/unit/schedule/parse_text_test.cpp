@@ -1,13 +1,8 @@
-#include "complaint.hpp"
 #include "schedule/read_request.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::ElementsAre;
 using namespace std::string_literals;  // some inputs hold zero bytes
 
 SampleList schedule_of(std::string_view text) {

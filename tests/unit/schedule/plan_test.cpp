@@ -1,25 +1,15 @@
 #include "schedule/plan.hpp"
 
-#include "complaint.hpp"
 #include "schedule/select.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <limits>
-#include <set>
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
 
-using testing::ElementsAre;
-
 std::vector<std::size_t> events_of(const Plan& plan, std::int64_t first, std::int64_t count) {
   std::vector<std::size_t> events;
-  for (std::int64_t i = first; i < first + count; ++i) {
+  for (std::int64_t i = first; i < first + count; ++i)
     events.push_back(plan.event_at(i).value_or(99));
-  }
   return events;
 }
 
@@ -66,12 +56,10 @@ TEST(Plan, InterleavedMeasuresEveryEventOnceARound) {
 TEST(Plan, InterleavedFavoursNoEvent) {
   const Plan plan(3, 0, 3000, Policy::kInterleaved, 7);
   std::vector<int> first_count(3, 0);
-  for (std::int64_t round = 0; round < 3000; ++round) {
+  for (std::int64_t round = 0; round < 3000; ++round)
     ++first_count[*plan.event_at(1 + round * 3)];
-  }
-  for (const int count : first_count) {
+  for (const int count : first_count)
     EXPECT_NEAR(count, 1000, 130);
-  }
 }
 
 TEST(Plan, SeedChangesTheInterleavedOrderOnly) {
@@ -87,7 +75,7 @@ struct Size {
   std::int64_t warmup, repeat;
 };
 
-class PlanOfAnySize : public testing::TestWithParam<std::tuple<Policy, Size>> {};
+class PlanOfAnySize : public TestWithParam<std::tuple<Policy, Size>> {};
 
 TEST_P(PlanOfAnySize, MeasuresEveryEventExactlyAsOftenAsAsked) {
   const auto [policy, size] = GetParam();
@@ -107,10 +95,9 @@ TEST_P(PlanOfAnySize, MeasuresEveryEventExactlyAsOftenAsAsked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, PlanOfAnySize,
-                         testing::Combine(testing::Values(Policy::kInOrder, Policy::kInterleaved),
-                                          testing::Values(Size{0, 10, 50}, Size{1, 0, 1},
-                                                          Size{1, 10, 50}, Size{2, 10, 3},
-                                                          Size{64, 10, 50}, Size{1000, 1, 2})));
+                         Combine(Values(Policy::kInOrder, Policy::kInterleaved),
+                                 Values(Size{0, 10, 50}, Size{1, 0, 1}, Size{1, 10, 50},
+                                        Size{2, 10, 3}, Size{64, 10, 50}, Size{1000, 1, 2})));
 
 TEST(Plan, OfNothingMeasuresNothing) {
   const Plan plan;

@@ -2,18 +2,14 @@
 #include "schedule/read_request.hpp"
 #include "schedule/schedule_json.hpp"
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <sys/wait.h>
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::HasSubstr;
-using testing::StartsWith;
 
 constexpr const char* kSpec = R"({ "repeat": 2, "layers": {
   "fc1": { "forward_events": ["fc.fprop"], "backward_events": ["fc.bprop"],
@@ -148,7 +144,7 @@ TEST_F(ProfSchedule, TakesIterationTimesFromAOneShotFile) {
     {"event_name": "fc", "met_times_within_this_stream": 0, "measured_times_ms": [1],
      "device_id": 0, "stream": "0x0", "start_index": 1, "end_index": 2}]})");
   EXPECT_THAT(run("--from h.one_shot.json").output,
-              testing::AllOf(HasSubstr("events      1\n"), HasSubstr("at 8 ms an iteration\n")));
+              AllOf(HasSubstr("events      1\n"), HasSubstr("at 8 ms an iteration\n")));
 }
 
 TEST_F(ProfSchedule, ResolvesARequestAgainstAnEarlierRun) {
@@ -259,12 +255,11 @@ TEST_F(ProfSchedule, SaysWithinWhatBoundsAdaptiveWillBe) {
             "      3  fc*.gemm\n"
             "      3  fc*.relu\n"
             "      1  loss.loss\n");
-  EXPECT_THAT(
-      run("s.json --iteration-time 2 --budget 0.1% --target-ci 0.01").output,
-      testing::AllOf(HasSubstr("known to 1 %\n"), HasSubstr("pairs       one every 3 iterations")));
+  EXPECT_THAT(run("s.json --iteration-time 2 --budget 0.1% --target-ci 0.01").output,
+              AllOf(HasSubstr("known to 1 %\n"), HasSubstr("pairs       one every 3 iterations")));
   EXPECT_THAT(run("s.json").output, HasSubstr("pairs       one an iteration (assumed"));
   EXPECT_THAT(run("s.json --format json").output,
-              testing::AllOf(HasSubstr("\"class\": \"fc*.gemm\""), HasSubstr("adaptive")));
+              AllOf(HasSubstr("\"class\": \"fc*.gemm\""), HasSubstr("adaptive")));
 }
 
 TEST_F(ProfSchedule, WritesAdaptiveAsJsonAlone) {

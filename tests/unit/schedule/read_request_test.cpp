@@ -1,18 +1,12 @@
 #include "schedule/read_request.hpp"
 
-#include "complaint.hpp"
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <utility>
-#include <vector>
 
 namespace inline_prof::schedule {
 namespace {

@@ -6,14 +6,7 @@
 // `schedule_test --gtest_filter=Recordings.*` prints the table of all answers.
 #include "iteration_judge.hpp"
 #include "launch_recording.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdio>
-#include <ostream>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
@@ -85,12 +78,11 @@ void PrintTo(const FreshSet& set, std::ostream* out) {
   *out << set.folder;
 }
 
-class FreshRecordings : public testing::TestWithParam<FreshSet> {};
+class FreshRecordings : public TestWithParam<FreshSet> {};
 INSTANTIATE_TEST_SUITE_P(Recordings, FreshRecordings,
-                         testing::Values(FreshSet{"fresh_1", 20, 18, 0},
-                                         FreshSet{"fresh_2", 26, 23, 0},
-                                         FreshSet{"frameworks", 31, 30, 0},
-                                         FreshSet{"frameworks_judged", 9, 9, 0}),
+                         Values(FreshSet{"fresh_1", 20, 18, 0}, FreshSet{"fresh_2", 26, 23, 0},
+                                FreshSet{"frameworks", 31, 30, 0},
+                                FreshSet{"frameworks_judged", 9, 9, 0}),
                          [](const auto& set) { return std::string(set.param.folder); });
 
 TEST_P(FreshRecordings, ShowAsManyIterationsAsTheyDid) {

@@ -1,16 +1,9 @@
 #include "schedule/schedule_json.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using namespace std::string_literals;  // one input holds a zero byte
 
 Spec spec_of(std::string_view text) {
@@ -91,9 +84,8 @@ TEST(WriteScheduleJson, RefusesByNameWhatCannotStandThere) {
 // A list that goes through all keys for each new one takes minutes here.
 TEST(ScheduleJson, HasRoomForManyLayers) {
   Spec spec;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 20'000; ++i)
     spec.layers.push_back({.layer = "layer" + std::to_string(i), .events = {{"e", i}}});
-  }
   EXPECT_EQ(spec_of(write_schedule_json(spec)), spec);
 }
 

@@ -1,15 +1,9 @@
 #include "schedule/select.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 // Two fully connected layers, as a program without scopes shows them, and an embedding.
 std::vector<MetEvent> met_without_layers() {

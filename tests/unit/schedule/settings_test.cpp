@@ -1,15 +1,9 @@
 #include "schedule/settings.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::schedule {
 namespace {
-
-using testing::IsEmpty;
-using testing::SizeIs;
 
 TEST(Settle, GivesTheOriginalsDefaultsButForTheOrder) {
   const Settings settings = settle({}, {});
@@ -83,12 +77,10 @@ TEST(Budget, IsAPercentageOrAFraction) {
 }
 
 TEST(Names, AreReadBack) {
-  for (const auto mode : {Mode::kFineGrained, Mode::kOneShot, Mode::kData, Mode::kUnitTest}) {
+  for (const auto mode : {Mode::kFineGrained, Mode::kOneShot, Mode::kData, Mode::kUnitTest})
     EXPECT_EQ(mode_from_name(mode_name(mode)), mode);
-  }
-  for (const auto policy : {Policy::kInOrder, Policy::kInterleaved, Policy::kAdaptive}) {
+  for (const auto policy : {Policy::kInOrder, Policy::kInterleaved, Policy::kAdaptive})
     EXPECT_EQ(policy_from_name(policy_name(policy)), policy);
-  }
   EXPECT_EQ(mode_from_name("fine-grained"), std::nullopt);
   EXPECT_EQ(policy_from_name(""), std::nullopt);
 }

@@ -1,21 +1,13 @@
 #include "watch/change_point.hpp"
 
 #include "noise.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "testing.hpp"
 
 namespace inline_prof::watch {
 namespace {
 
 using test::Kind;
 using test::Noise;
-using testing::IsEmpty;
-using testing::SizeIs;
 
 constexpr double kHourSeconds = 3600;
 constexpr double kDaySeconds = 24 * kHourSeconds;
@@ -94,7 +86,7 @@ TEST(ChangeDetector, FindsAThrottledGpuWithinFiveMinutes) {
   EXPECT_EQ(found_in_time(series, 3, 5), 3);
 }
 
-class FalseAlarms : public testing::TestWithParam<Kind> {};
+class FalseAlarms : public TestWithParam<Kind> {};
 
 // The benchmark shows how many there are in months of 1,000 series; here are a few of each kind.
 TEST_P(FalseAlarms, AreRare) {
@@ -105,7 +97,7 @@ TEST_P(FalseAlarms, AreRare) {
   EXPECT_THAT(changes_of({.kind = GetParam(), .seed = 7, .days = 2}), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FalseAlarms, testing::ValuesIn(test::kKinds), [](const auto& kind) {
+INSTANTIATE_TEST_SUITE_P(Kinds, FalseAlarms, ValuesIn(test::kKinds), [](const auto& kind) {
   std::string name = test::name_of(kind.param);
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
@@ -209,9 +201,9 @@ TEST(ChangeGroups, HoldChangesOfTheSameTime) {
   changes.push_back({.began_s = 1800, .detected_s = 6100, .ratio = 1.4});
   const auto groups = group_changes(changes);
   ASSERT_THAT(groups, SizeIs(3));
-  EXPECT_THAT(groups[0].changes, testing::ElementsAre(0U, 1U, 2U, 3U, 4U, 7U));
-  EXPECT_THAT(groups[1].changes, testing::ElementsAre(5U));
-  EXPECT_THAT(groups[2].changes, testing::ElementsAre(6U));
+  EXPECT_THAT(groups[0].changes, ElementsAre(0U, 1U, 2U, 3U, 4U, 7U));
+  EXPECT_THAT(groups[1].changes, ElementsAre(5U));
+  EXPECT_THAT(groups[2].changes, ElementsAre(6U));
   EXPECT_EQ(describe(groups[0], 250), "6 of 250 events became 1.40 times slower at the same time");
   EXPECT_EQ(describe(groups[1], 250), "1 of 250 events became 1.11 times faster at the same time");
   EXPECT_THAT(group_changes({}), IsEmpty());

@@ -1,16 +1,9 @@
 #include "watch/history.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::watch {
 namespace {
-
-using testing::SizeIs;
 
 constexpr double kSecondsOfADay = 86400;
 

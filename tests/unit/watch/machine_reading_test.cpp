@@ -1,7 +1,7 @@
 // Readings of a GPU's state: kept for months, and what they say of a change.
 #include "watch/machine_reading.hpp"
 
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::watch {
 namespace {

@@ -1,14 +1,11 @@
 // A month of watching in virtual time: 1,000 events, steps of 250 ms, 0.02 %. All of its iterations
 // gave 0.01982 % in the costliest hour, 7.5 MB, no false alarm, and each event's change.
 #include "noise.hpp"
+#include "testing.hpp"
 #include "watch/change_point.hpp"
 #include "watch/history.hpp"
 #include "watch/selection.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <deque>
 
 namespace inline_prof::watch {

@@ -1,19 +1,9 @@
 #include "watch/quantile_sketch.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::watch {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 bool same(const QuantileSketch& a, const QuantileSketch& b) {
   return a.first_bucket() == b.first_bucket() && a.counts() == b.counts();

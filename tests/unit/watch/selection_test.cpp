@@ -1,18 +1,9 @@
 #include "watch/selection.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
+#include "testing.hpp"
 
 namespace inline_prof::watch {
 namespace {
-
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 
 // A step of 1,000 events: a few large ones, many small ones.
 std::vector<double> weights_of_a_step() {

@@ -2,12 +2,9 @@
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "read/read_profile.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace inline_prof::exports {
 namespace {

@@ -1,32 +1,21 @@
 // The fits of the improved models, on tables made from a model with known parameters.
-#include "complaint.hpp"
 #include "fit/calibration_fit.hpp"
 #include "fit/fits.hpp"
 #include "model/calibrated/collective/collective.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/calibrated/memory/memory.hpp"
-#include "model/machines.hpp"
+#include "profile_builder.hpp"
 #include "read/parameters.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-#include <string>
-#include <vector>
 
 namespace inline_prof::fit {
 namespace {
 
-read::Machine machine(const std::string& id) {
-  return model::choose_machine(id, model::builtin_machines());
-}
-
 FitRequest request(const std::string& text) {
   FitRequest request;
-  request.machine = machine("h200-sxm-141gb");
+  request.machine = builtin_machine("h200-sxm-141gb");
   request.settings = {{"a_type", "bf16"}};
   request.tables.emplace_back(text, "table.csv");
   request.say = [](std::string_view) {};
@@ -46,7 +35,7 @@ model::GemmAnalytic start_model() {
   std::vector<double> values;
   for (const auto& spec : model::GemmAnalytic::parameters(false))
     values.push_back(spec.start);
-  return {model::gemm_machine(machine("h200-sxm-141gb"), types), types, false, values};
+  return {model::gemm_machine(builtin_machine("h200-sxm-141gb"), types), types, false, values};
 }
 
 // Times of the analytic model with its starting parameters, `slower` times as long, with 2 % noise.
@@ -68,7 +57,7 @@ read::Parameters fitted_parameters(const FitRequest& asked, const std::string& m
 }
 
 model::CalibratedGemm fitted_gemm(const std::string& table) {
-  return {fitted_parameters(request(table)), machine("h200-sxm-141gb")};
+  return {fitted_parameters(request(table)), builtin_machine("h200-sxm-141gb")};
 }
 
 std::string complaint(const std::string& model, const FitRequest& asked) {
@@ -119,11 +108,10 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
 
 TEST(FitGemm, SaysWhatItsRowsDoNotTellAndWhichWould) {
   const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
-  EXPECT_THAT(result.summary, testing::HasSubstr("these rows say little about"));
+  EXPECT_THAT(result.summary, HasSubstr("these rows say little about"));
   // Only kernels of the generation before have a kernel for vectors.
-  EXPECT_THAT(result.summary,
-              testing::ContainsRegex("vector_us +left where it started; would tell: "
-                                     "m or n of 1"));
+  EXPECT_THAT(result.summary, ContainsRegex("vector_us +left where it started; would tell: "
+                                            "m or n of 1"));
 }
 
 // Times of thin products scatter by a factor of two, those of others by 2 %.
@@ -143,7 +131,7 @@ std::string table_with_riddles(int rows, std::uint64_t seed) {
 TEST(FitGemm, IsLessSureWhereItWasWrongMoreOften) {
   auto parameters = fitted_parameters(request(table_with_riddles(80, 8)));
   const auto width = [&](double m) {
-    const model::CalibratedGemm fitted(parameters, machine("h200-sxm-141gb"));
+    const model::CalibratedGemm fitted(parameters, builtin_machine("h200-sxm-141gb"));
     const auto p = fitted.predict({m, 1024, 1024, 1});
     return p.estimate.upper_us / p.estimate.lower_us;
   };
@@ -172,7 +160,7 @@ std::string table_of_one_kernel(int rows, std::uint64_t seed) {
 TEST(FitGemm, LearnsFromKernelsThatAreKnown) {
   auto asked = request(table_of_one_kernel(60, 1));
   asked.settings.insert_or_assign("kernel", "known");
-  const model::CalibratedGemm fitted(fitted_parameters(asked), machine("h200-sxm-141gb"));
+  const model::CalibratedGemm fitted(fitted_parameters(asked), builtin_machine("h200-sxm-141gb"));
   EXPECT_TRUE(fitted.knows_kernels());
   const read::Table unseen(table_of_one_kernel(60, 2), "unseen");
   double error = 0;
@@ -200,10 +188,10 @@ std::string table_of_stacks(int rows, std::uint64_t seed) {
 
 TEST(FitGemm, KnowsStacksApartAndIsLessSureOfAnUnknownOne) {
   const auto result = find_fit("gemm").fit(request(table_of_stacks(80, 7)));
-  EXPECT_THAT(result.summary, testing::HasSubstr("stacks held out"));
+  EXPECT_THAT(result.summary, HasSubstr("stacks held out"));
   const model::CalibratedGemm fitted(read::parse_parameters(result.file_text, "p", "gemm"),
-                                     machine("h200-sxm-141gb"));
-  EXPECT_THAT(fitted.stacks(), testing::ElementsAre("a", "b"));
+                                     builtin_machine("h200-sxm-141gb"));
+  EXPECT_THAT(fitted.stacks(), ElementsAre("a", "b"));
   const read::Table unseen(table_of_stacks(40, 8), "unseen");
   double error = 0, inside = 0, width = 0, width_of_unknown = 0;
   const auto rows = static_cast<double>(unseen.row_count());
@@ -240,8 +228,8 @@ TEST(FitGemm, GivesTheSameBytesTwice) {
 
 TEST(FitGemm, IsLessSureOnAnotherMachine) {
   const auto parameters = fitted_parameters(request(gemm_table(40, 1, 4)));
-  const model::CalibratedGemm own(parameters, machine("h200-sxm-141gb"));
-  const model::CalibratedGemm other(parameters, machine("a100-sxm4-80gb"));
+  const model::CalibratedGemm own(parameters, builtin_machine("h200-sxm-141gb"));
+  const model::CalibratedGemm other(parameters, builtin_machine("a100-sxm4-80gb"));
   const model::GemmShape shape{4096, 4096, 4096, 1};
   const auto width = [&](const model::CalibratedGemm& gemm) {
     const auto p = gemm.predict(shape);
@@ -274,8 +262,8 @@ TEST(FitGemm, RefusesTimesThatNoGpuReaches) {
   for (int i = 1; i <= 24; ++i)
     milliseconds += fmt::format("{0},{0},{1},{2}\n", 512 * i, 4096 + 64 * i, 1e-3 * i * i);
   EXPECT_THAT(complaint("gemm", request(milliseconds)),
-              testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us is .* times "
-                                    "faster than the machine's peak: another unit, type or GPU."));
+              MatchesRegex("table.csv: line [0-9]+, column time_us: .* us is .* times "
+                           "faster than the machine's peak: another unit, type or GPU."));
 }
 
 std::string memory_table(double factor) {
@@ -303,13 +291,13 @@ TEST(Fits, RefuseATableInAnotherUnit) {
          {std::pair("gemm", gemm_table(60, factor, 7)), std::pair("memory", memory_table(factor)),
           std::pair("conv", conv_table(factor))}) {
       EXPECT_THAT(complaint(model, request(text)),
-                  testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us .*: another "
-                                        "unit, type or GPU."))
+                  MatchesRegex("table.csv: line [0-9]+, column time_us: .* us .*: another "
+                               "unit, type or GPU."))
           << model << factor;
     }
   }
   EXPECT_THAT(complaint("memory", request(memory_table(1e3))),
-              testing::HasSubstr("us were expected, and half of all rows are as far off"));
+              HasSubstr("us were expected, and half of all rows are as far off"));
   EXPECT_EQ(complaint("gemm", request(gemm_table(30, 20, 7))), "");  // slow, but possible
   EXPECT_EQ(complaint("memory", request(memory_table(10))), "");
 }
@@ -319,7 +307,7 @@ TEST(FitCollective, RefusesNanoseconds) {
   for (int i = 10; i < 30; ++i)
     text += fmt::format("all_reduce,8,{},f16,{}\n", 1 << i, 16e3 + (1 << i) / 300.0);
   EXPECT_THAT(complaint("collective", request(text)),
-              testing::HasSubstr("us where about 10 us were expected"));
+              HasSubstr("us where about 10 us were expected"));
 }
 
 TEST(FitCollective, RefusesWhatIsNoCollective) {
@@ -333,7 +321,7 @@ TEST(FitCollective, RefusesWhatIsNoCollective) {
 
 TEST(FitMemory, FindsTheBandwidth) {
   const model::CalibratedMemory fitted(fitted_parameters(request(memory_table(1)), "memory"),
-                                       machine("h200-sxm-141gb"));
+                                       builtin_machine("h200-sxm-141gb"));
   EXPECT_NEAR(fitted.predict(3e8, 3e8).estimate.time_us / (5 + 6e8 / 4e6), 1, 0.03);
 }
 

@@ -1,10 +1,5 @@
 #include "fit/least_squares.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::fit {
 namespace {

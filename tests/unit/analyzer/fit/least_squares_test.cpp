@@ -1,8 +1,6 @@
 #include "fit/least_squares.hpp"
 
-#include <gtest/gtest.h>
-
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::fit {
 namespace {

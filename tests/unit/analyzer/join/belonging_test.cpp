@@ -1,16 +1,9 @@
 #include "join/diagnose/belonging.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 FileFacts run(const std::string& file, std::optional<std::int64_t> rank,
               std::optional<std::int64_t> world_size) {
@@ -82,7 +75,7 @@ TEST(Belonging, ARankWhoseIterationsTakeAnotherTimeIsNamed) {
                           "another time than those of the other ranks, 40.000 ms: they are not the "
                           "same steps; mark them, or set INLINE_PROF_ITERATION"));
   EXPECT_THAT(belonging_warnings({runs[0], runs[3]}, FilesOfRun::kSome),
-              ElementsAre(testing::StartsWith("doubtful: the iterations found on rank 3 ")));
+              ElementsAre(StartsWith("doubtful: the iterations found on rank 3 ")));
 }
 
 TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {

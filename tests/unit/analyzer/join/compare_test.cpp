@@ -2,23 +2,10 @@
 
 #include "join/join.hpp"
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <random>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using test::EventBuilder;
-using test::profile_of;
-using testing::HasSubstr;
 
 Analysis analysed(read::Profile profile) {
   profile.iter_time_ms.assign(20, profile.iter_time_ms.front());
@@ -42,9 +29,8 @@ Analysis run_of(double fc1_us, double fc2_us, double spread = 0.01) {
 }
 
 const ComparedTime& layer(const Comparison& comparison, const std::string& name) {
-  for (const ComparedTime& time : comparison.layers) {
+  for (const ComparedTime& time : comparison.layers)
     if (time.layer == name) return time;
-  }
   throw std::out_of_range(name);
 }
 
@@ -114,15 +100,13 @@ TEST(Compare, JudgesNothingAcrossDriversUnlessToldTo) {
 
 TEST(Compare, JudgesNoLayerOfOtherSizesUnlessToldTo) {
   const auto run = [](std::int64_t rows, std::int64_t bytes, double time_us) {
-    return analysed(profile_of({EventBuilder("gemm", 0, 1)
-                                    .layer("fc1")
-                                    .op(test::gemm_op(rows, 512, 256, "f16"))
-                                    .samples_us(around(time_us)),
-                                EventBuilder("copy", 2, 3)
-                                    .layer("in")
-                                    .op(test::memory_op(bytes, 0))
-                                    .samples_us(around(50))},
-                               1000));
+    return analysed(profile_of(
+        {EventBuilder("gemm", 0, 1)
+             .layer("fc1")
+             .op(test::gemm_op(rows, 512, 256, "f16"))
+             .samples_us(around(time_us)),
+         EventBuilder("copy", 2, 3).layer("in").op(memory_op(bytes, 0)).samples_us(around(50))},
+        1000));
   };
   const Analysis before = run(2048, 1 << 20, 100);
   const Analysis after = run(4096, (1 << 20) + 1, 200);  // a byte more is within the margin

@@ -1,9 +1,7 @@
 #include "join/rows/event_bias.hpp"
 
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
@@ -11,8 +9,6 @@ namespace {
 using read::PairState;
 using read::Tight;
 using test::calibration;
-using test::EventBuilder;
-using test::profile_of;
 
 read::Profile calibrated() {
   read::Profile profile = profile_of({}, 1000);
@@ -60,7 +56,7 @@ TEST(EventBias, TakesTheChainOnlyWhenAsked) {
   const BiasSetting chain{.kind = BiasSetting::Kind::kChain};
   const EventBias without(chain, profile, {});
   EXPECT_EQ(without.source(), "calibration");
-  EXPECT_THAT(without.warnings(), testing::ElementsAre(testing::HasSubstr("added_kernel_us")));
+  EXPECT_THAT(without.warnings(), ElementsAre(HasSubstr("added_kernel_us")));
   EXPECT_EQ(without.of_sample_us(kMixed, 0), 5);
 
   read::Calibration& busy = profile.calibration[0];
@@ -69,12 +65,12 @@ TEST(EventBias, TakesTheChainOnlyWhenAsked) {
   busy.added_kernel_us = read::Distribution{};
   busy.added_kernel_us->median = 9;
   EXPECT_THAT(EventBias(chain, profile, {}).warnings(),
-              testing::ElementsAre(testing::HasSubstr("adds 9 us to a pair that takes 8 us")));
+              ElementsAre(HasSubstr("adds 9 us to a pair that takes 8 us")));
   busy.added_kernel_us->median = 2;
   EXPECT_EQ(EventBias({}, profile, {}).of_sample_us(kMixed, 0), 5);
   const EventBias with(chain, profile, {});
   EXPECT_EQ(with.source(), "chain");
-  EXPECT_THAT(with.warnings(), testing::IsEmpty());
+  EXPECT_THAT(with.warnings(), IsEmpty());
   EXPECT_EQ(with.of_sample_us(kMixed, 0), 6);
   EXPECT_EQ(with.of_sample_us(kMixed, 1), 7) << "idle has no chain";
 }
@@ -96,9 +92,8 @@ TEST(EventBias, ADeviceThatWasNotCalibratedTakesTheMedianOfTheOthers) {
                          calibration(2, PairState::kBusy, 9)};
   const EventBias bias({}, profile, {});
   EXPECT_DOUBLE_EQ(bias.of_sample_us(profile.events[0], 0), 6);
-  EXPECT_THAT(bias.warnings(),
-              testing::ElementsAre("device 3 was not calibrated: the median of the "
-                                   "other devices is taken"));
+  EXPECT_THAT(bias.warnings(), ElementsAre("device 3 was not calibrated: the median of the "
+                                           "other devices is taken"));
 }
 
 TEST(EventBias, CanBeGivenOrSwitchedOff) {
@@ -114,7 +109,7 @@ TEST(EventBias, WithoutCalibrationNothingIsTakenOffAndItSaysSo) {
   const EventBias bias({}, profile_of({}, 1000), {});
   EXPECT_DOUBLE_EQ(bias.of_sample_us(kMixed, 0), 0);
   EXPECT_EQ(bias.source(), "none");
-  EXPECT_THAT(bias.warnings(), testing::SizeIs(1));
+  EXPECT_THAT(bias.warnings(), SizeIs(1));
 }
 
 }  // namespace

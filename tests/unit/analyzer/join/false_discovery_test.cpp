@@ -1,6 +1,5 @@
 #include "join/predict/predicted_file.hpp"
-
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {

@@ -2,35 +2,20 @@
 
 #include "join/join.hpp"
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
 
-using test::EventBuilder;
-using test::profile_of;
-using testing::HasSubstr;
-
 // toy_machine() moves 100 GB/s: 1 MB are predicted to take 10 us.
 Analysis two_layers(const std::vector<double>& fast_us, const std::vector<double>& slow_us) {
   JoinOptions options;
-  options.machine = test::toy_machine();
+  options.machine = toy_machine();
   options.models = model::Models::kRoofline;
-  read::Profile profile = profile_of({EventBuilder("copy", 0, 1)
-                                          .layer("fast")
-                                          .op(test::memory_op(500000, 500000))
-                                          .samples_us(fast_us),
-                                      EventBuilder("copy", 2, 3)
-                                          .layer("slow")
-                                          .op(test::memory_op(500000, 500000))
-                                          .samples_us(slow_us)},
-                                     100);
+  read::Profile profile = profile_of(
+      {EventBuilder("copy", 0, 1).layer("fast").op(memory_op(500000, 500000)).samples_us(fast_us),
+       EventBuilder("copy", 2, 3).layer("slow").op(memory_op(500000, 500000)).samples_us(slow_us)},
+      100);
   profile.iter_time_ms.assign(8, 0.1);
   return join_profiles({profile}, {}, options);
 }

@@ -1,13 +1,7 @@
 // Why a device is idle, of iterations whose gaps are known by hand.
 #include "join/diagnose/idle.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {

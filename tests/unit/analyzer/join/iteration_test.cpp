@@ -6,26 +6,18 @@
 #include "join/rows/row.hpp"
 #include "profile_builder.hpp"
 #include "report/tables.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <sstream>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using testing::HasSubstr;
 
 // Two ranks: 9 iterations of 1 ms, and 31 of 2 ms.  The mean of their medians is 1.5 ms, the median
 // of all iterations 2 ms.
 std::vector<read::Profile> two_ranks() {
   std::vector<read::Profile> ranks;
   for (const double ms : {1.0, 2.0}) {
-    read::Profile& rank = ranks.emplace_back(
-        test::profile_of({test::EventBuilder("a", 0, 1).samples_us({100, 101, 102})}, 1000));
+    read::Profile& rank =
+        ranks.emplace_back(profile_of({EventBuilder("a", 0, 1).samples_us({100, 101, 102})}, 1000));
     rank.iter_time_ms.assign(ms > 1 ? 31 : 9, ms);
   }
   return ranks;

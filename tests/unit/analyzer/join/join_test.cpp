@@ -2,23 +2,12 @@
 
 #include "join/rows/row.hpp"
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
 
 using test::calibration;
-using test::EventBuilder;
-using test::memory_op;
-using test::profile_of;
-using test::toy_machine;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 Analysis join_one(read::Profile profile, JoinOptions options = {}) {
   if (!options.machine) options.machine = toy_machine();
@@ -160,8 +149,7 @@ TEST(Join, RulesThatFitNothingAreNamed) {
                                 .rules = {{.match = "nothing*", .layer = "x", .op = std::nullopt}}};
   const Analysis analysis =
       join_one(profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100), options);
-  EXPECT_THAT(analysis.warnings,
-              testing::Contains("p.json: rule 0 of l.json (\"nothing*\") fits no event"));
+  EXPECT_THAT(analysis.warnings, Contains("p.json: rule 0 of l.json (\"nothing*\") fits no event"));
 }
 
 TEST(Join, RanksOfDifferentProgramsAreNoticed) {
@@ -170,7 +158,7 @@ TEST(Join, RanksOfDifferentProgramsAreNoticed) {
   read::Profile b = profile_of({}, 100);
   b.profiler.event_list_hash = "2";
   const Analysis analysis = join_profiles({a, b}, {}, {});
-  EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("2 different event lists")));
+  EXPECT_THAT(analysis.warnings, Contains(HasSubstr("2 different event lists")));
 }
 
 TEST(Join, AFileWithoutEventsIsAReportWithoutRows) {

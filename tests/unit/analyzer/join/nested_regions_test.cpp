@@ -3,16 +3,10 @@
 #include "join/rows/row.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"
-
-#include <gtest/gtest.h>
-
-#include <random>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using test::EventBuilder;
 
 std::optional<NestedRegions> nested_regions_of(const std::vector<read::Event>& events) {
   std::vector<Row> rows;
@@ -57,7 +51,7 @@ TEST(NestedRegions, TellNothingWhereChildrenDoNotCoverThem) {
       {EventBuilder("r", 0, 7).samples_us({30}), one, two, EventBuilder("c", 5, 6)}));
 }
 
-class ClosureOfARealFile : public testing::TestWithParam<double> {};
+class ClosureOfARealFile : public TestWithParam<double> {};
 
 // 512 events of the original profiler on a DGX A100, and the same file with more added to every
 // sample, and a jitter of 0.3 us: what was added comes back.
@@ -76,7 +70,7 @@ TEST_P(ClosureOfARealFile, FindsWhatAPairAdds) {
   EXPECT_NEAR(analysis.event_bias_us, 5.87 + GetParam(), 0.1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Added, ClosureOfARealFile, testing::Values(0.0, 2.3, 11.0));
+INSTANTIATE_TEST_SUITE_P(Added, ClosureOfARealFile, Values(0.0, 2.3, 11.0));
 
 TEST(NestedRegions, OfTheRealFileIsTheDocumentedNumber) {
   const read::Profile profile = read::read_profile(

@@ -1,17 +1,8 @@
 #include "join/rows/row.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <optional>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using testing::ElementsAre;
-using testing::Eq;
-using testing::Optional;
 
 Row row(std::int64_t start_index, std::int64_t end_index, std::int64_t stream_index = 0,
         std::int64_t device_id = 0) {

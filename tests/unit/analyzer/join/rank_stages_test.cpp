@@ -1,19 +1,10 @@
 // Stages of a pipeline, told by which ranks share the communicators of their sends.
 #include "join/ranks/ranks.hpp"
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using test::EventBuilder;
-using testing::ElementsAre;
 
 read::Op sent(const std::string& name, const std::string& communicator) {
   read::Op op;
@@ -26,9 +17,9 @@ read::Op sent(const std::string& name, const std::string& communicator) {
 RankSummary stage_rank(std::int64_t rank, const std::string& kernel, const std::string& call,
                        const std::string& communicator) {
   read::Profile profile =
-      test::profile_of({EventBuilder(kernel, 0, 1).samples_us({100}),
-                        EventBuilder(call, 2, 3).samples_us({60}).op(sent(call, communicator))},
-                       200);
+      profile_of({EventBuilder(kernel, 0, 1).samples_us({100}),
+                  EventBuilder(call, 2, 3).samples_us({60}).op(sent(call, communicator))},
+                 200);
   profile.file = "rank" + std::to_string(rank);
   profile.rank = rank;
   profile.world_size = 4;
@@ -64,9 +55,9 @@ TEST(RankStages, ARankOfAStageThatRunsSomethingElseIsRefused) {
 
 TEST(RankStages, SayHowMuchOfThemHasNoSample) {
   read::Profile profile =
-      test::profile_of({EventBuilder("kernel", 0, 1).samples_us({100}), EventBuilder("other", 2, 3),
-                        EventBuilder("send", 4, 5).op(sent("send", "0xa"))},
-                       200);
+      profile_of({EventBuilder("kernel", 0, 1).samples_us({100}), EventBuilder("other", 2, 3),
+                  EventBuilder("send", 4, 5).op(sent("send", "0xa"))},
+                 200);
   const RankSummary rank =
       summarise_rank(profile, [](const read::Op&, const read::Device*) { return 10.0; });
   ASSERT_TRUE(rank.stage);

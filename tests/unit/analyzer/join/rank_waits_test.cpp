@@ -2,14 +2,8 @@
 #include "join/diagnose/idle.hpp"
 #include "join/join.hpp"
 #include "join/rollups.hpp"
-#include "model/machines.hpp"
 #include "profile_builder.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
@@ -102,15 +96,15 @@ read::Profile rank_with(std::size_t samples, double all_reduce_us) {
                                    {"ranks", std::int64_t{2}},
                                    {"comm", std::string("c")},
                                    {"sequence", std::int64_t{0}}}};
-  return test::profile_of({test::EventBuilder("all_reduce", 0, 1)
-                               .samples_us(std::vector<double>(samples, all_reduce_us))
-                               .op(op)},
-                          1000);
+  return profile_of({EventBuilder("all_reduce", 0, 1)
+                         .samples_us(std::vector<double>(samples, all_reduce_us))
+                         .op(op)},
+                    1000);
 }
 
 TEST(RankWaits, AreNoPartOfWhatAPredictionIsHeldAgainst) {
   JoinOptions options;
-  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.machine = builtin_machine("h200-sxm-141gb");
   options.event_bias.kind = BiasSetting::Kind::kOff;
   std::vector<read::Profile> profiles;
   profiles.push_back(rank_with(7, 900));

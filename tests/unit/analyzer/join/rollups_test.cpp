@@ -1,22 +1,10 @@
 #include "join/rollups.hpp"
 
 #include "joined_profiles.hpp"
-#include "model/machines.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using test::EventBuilder;
-using test::memory_op;
-using test::profile_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Analysis rolled_up(const std::vector<read::Event>& events, double iteration_us) {
   return test::joined(profile_of(events, iteration_us));
@@ -93,7 +81,7 @@ TEST(Rollups, CopiesOfPageableMemoryAreToBePinned) {
         .samples_us({900});
   };
   JoinOptions options;
-  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.machine = builtin_machine("h200-sxm-141gb");
   options.event_bias.kind = BiasSetting::Kind::kOff;
   const Analysis analysis = join_profiles({profile_of({copy("Memcpy HtoD (Pageable -> Device)", 0),
                                                        copy("Memcpy HtoD (Pinned -> Device)", 2)},
@@ -156,12 +144,12 @@ TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
                                  .op(op_of("PROFILE_OP"))
                                  .samples_us({14})},
                             100));
-  EXPECT_THAT(names_of(of_fused), testing::IsEmpty());
+  EXPECT_THAT(names_of(of_fused), IsEmpty());
 }
 
 TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
   JoinOptions options;
-  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.machine = builtin_machine("h200-sxm-141gb");
   options.event_bias.kind = BiasSetting::Kind::kOff;
   const read::Op all_reduce{.kind = "collective",
                             .source = "nccl:all_reduce",
@@ -189,8 +177,7 @@ TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
                                                     1000)},
                                         {}, options);
   const auto left = find_causes(hidden);
-  ASSERT_THAT(names_of(left),
-              testing::Contains("collectives that take longer than their transfer"));
+  ASSERT_THAT(names_of(left), Contains("collectives that take longer than their transfer"));
   for (const Cause& cause : left) {
     if (cause.rows == 1) {
       EXPECT_NEAR(cause.gain_us, 100, 1e-6);

@@ -1,18 +1,10 @@
 #include "joined_profiles.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
 
-using test::EventBuilder;
 using test::joined;
-using test::memory_op;
-using test::profile_of;
-using testing::HasSubstr;
 
 constexpr double kTolerance = 1e-9;
 
@@ -104,21 +96,20 @@ TEST(Shares, MoreThanTheIterationIsScaledWithAWarning) {
                          EventBuilder("b", 2, 3).samples_us({50})},
                         100));
   expect_shares(analysis, {.predicted = 75, .measured = 25, .seen = 0, .idle = 0});
-  EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("scaled down to 100 %")));
+  EXPECT_THAT(analysis.warnings, Contains(HasSubstr("scaled down to 100 %")));
 }
 
 TEST(Shares, AHairAboveTheIterationIsNoWarning) {
   const Analysis analysis = joined(profile_of({EventBuilder("a", 0, 1).samples_us({100.05})}, 100));
   expect_shares(analysis, {.predicted = 0, .measured = 100, .seen = 0, .idle = 0});
-  EXPECT_THAT(analysis.warnings, testing::IsEmpty());
+  EXPECT_THAT(analysis.warnings, IsEmpty());
 }
 
 TEST(Shares, DeepNestingTakesNoStack) {
   std::vector<read::Event> events;
   constexpr std::int64_t depth = 100000;
-  for (std::int64_t i = 0; i < depth; ++i) {
+  for (std::int64_t i = 0; i < depth; ++i)
     events.push_back(EventBuilder("r", i, 2 * depth - i).samples_us({10}));
-  }
   expect_shares(joined(profile_of(events, 100)),
                 {.predicted = 0, .measured = 10, .seen = 0, .idle = 90});
 }

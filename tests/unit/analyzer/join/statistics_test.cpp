@@ -1,8 +1,5 @@
 #include "join/rows/row.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {

@@ -1,16 +1,10 @@
 #include "join/timeline_layout.hpp"
 
 #include "joined_profiles.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using test::EventBuilder;
-using test::profile_of;
 
 std::vector<TimelineTrack> layout_of(std::vector<read::Event> events) {
   return timeline_layout(test::joined(profile_of(std::move(events), 1000)));

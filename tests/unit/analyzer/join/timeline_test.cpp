@@ -1,7 +1,5 @@
 #include "join/place/placement.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
@@ -75,7 +73,7 @@ TEST(BusyTime, IsSharedEvenlyAmongTheLanesThatWork) {
               {{{0, -5, 5}, {1, 0, 5}}, {5, 5}},
               {{{0, 0, 30}, {1, 0, 30}, {2, 0, 30}}, {10, 10, 10}}};
   for (const auto& [pieces, busy_us] : rows)
-    EXPECT_THAT(busy_time(pieces), testing::Pointwise(testing::DoubleNear(1e-9), busy_us));
+    EXPECT_THAT(busy_time(pieces), Pointwise(DoubleNear(1e-9), busy_us));
 }
 
 }  // namespace

@@ -1,16 +1,7 @@
 #include "base/two_threads.hpp"
 
 #include "join/rows/row.hpp"
-
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <memory>
-#include <numeric>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {

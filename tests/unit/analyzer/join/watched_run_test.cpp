@@ -5,25 +5,10 @@
 #include "join/rows/file_rows.hpp"
 #include "profile_builder.hpp"
 #include "report/tables.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
 
 constexpr double kHour = 3600;
 
@@ -52,13 +37,13 @@ double as_ever(double /*hour*/) {
 read::Profile watched_profile(std::int64_t rank, double hours, const Factor& factor,
                               int first_hour = 0) {
   read::Profile profile =
-      test::profile_of({test::EventBuilder("gemm", 0, 1).layer("mlp").samples_us({500}),
-                        test::EventBuilder("softmax", 2, 3).layer("attention").samples_us({300}),
-                        test::EventBuilder("all_reduce", 4, 5)
-                            .layer("mlp")
-                            .samples_us({100})
-                            .op(test::op_of_kind("collective"))},
-                       1000);
+      profile_of({EventBuilder("gemm", 0, 1).layer("mlp").samples_us({500}),
+                  EventBuilder("softmax", 2, 3).layer("attention").samples_us({300}),
+                  EventBuilder("all_reduce", 4, 5)
+                      .layer("mlp")
+                      .samples_us({100})
+                      .op(test::op_of_kind("collective"))},
+                 1000);
   profile.file = "rank" + std::to_string(rank) + "." + std::to_string(first_hour);
   profile.host_name = "node" + std::to_string(rank / 4);
   profile.rank = rank;

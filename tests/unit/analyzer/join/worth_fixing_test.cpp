@@ -1,22 +1,12 @@
 // The time that the iteration saves if a row meets its prediction, on runs that can be followed by
 // hand.
 #include "joined_profiles.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
 
-using test::EventBuilder;
 using test::joined_together;
-using test::memory_op;
-using test::profile_of;
-using testing::HasSubstr;
 
 constexpr double kToleranceUs = 1e-9;
 
@@ -34,9 +24,8 @@ read::Op all_reduce(std::int64_t sequence) {
 }
 
 double saved(const Analysis& analysis, const std::string& event) {
-  for (const MergedRow& row : analysis.merged) {
+  for (const MergedRow& row : analysis.merged)
     if (row.event == event) return row.saved_us_if_predicted.value_or(-1);
-  }
   return -2;
 }
 

@@ -1,38 +1,22 @@
 // A run beside the same operations alone: the table, the causes, the reports.
 #include "read/isolated.hpp"
 
-#include "complaint.hpp"
 #include "export/formats.hpp"
 #include "join/analysis.hpp"
 #include "join/predict/predicted_file.hpp"
 #include "report/tables.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
-#include <unistd.h>
+#include "temporary_folder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::join {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 constexpr const char* kHeader =
     "operation,kernel_name,stand_in,time_lower_us,time_upper_us,time_us\n";
 
 read::IsolatedTimes table_of(const std::string& rows) {
-  // Tests run side by side.
-  const fs::path file =
-      fs::path(testing::TempDir()) / ("isolated_test." + std::to_string(::getpid()) + ".csv");
-  std::ofstream(file) << kHeader << rows;
-  const std::unique_ptr<const fs::path, void (*)(const fs::path*)> removed(
-      &file, [](const fs::path* gone) { fs::remove(*gone); });
-  return read::read_isolated(file);
+  const test::TestFolder folder;
+  return read::read_isolated(folder.file("isolated.csv", kHeader + rows));
 }
 
 std::string complaint_about(const std::string& rows) {
@@ -46,7 +30,7 @@ TEST(IsolatedTable, RefusesWhatItCannotBe) {
               HasSubstr("line 3, column operation: this operation stands in an earlier line, too"));
 }
 
-class Isolate : public testing::Test {
+class Isolate : public Test {
  protected:
   Isolate() {
     row_.event = "gemm";

@@ -1,23 +1,12 @@
 // Tests of prof-measure that need no GPU: shapes, repeats, tables.
-#include "complaint.hpp"
 #include "measure/pacing.hpp"
 #include "measure/result_table.hpp"
 #include "measure/suites.hpp"
 #include "temporary_folder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <numeric>
-#include <optional>
-#include <set>
-#include <tuple>
+#include "testing.hpp"
 
 namespace inline_prof::measure {
 namespace {
-
-using testing::HasSubstr;
 
 using Folder = test::TemporaryFolder;
 using test::complaint;
@@ -110,9 +99,9 @@ TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
   EXPECT_TRUE(table.has(product(3)));
   EXPECT_FALSE(table.has(product(4)));
   table.save();
-  EXPECT_THAT(content("t.csv"), testing::StartsWith("m,trans_a,trans_b,kernel_name,"));
+  EXPECT_THAT(content("t.csv"), StartsWith("m,trans_a,trans_b,kernel_name,"));
   EXPECT_THAT(content("t.csv"), HasSubstr("\n3,,true,\"a, \"\"b\"\"\","));
-  EXPECT_THAT(content("t.csv"), testing::EndsWith(",1.5\n"));
+  EXPECT_THAT(content("t.csv"), EndsWith(",1.5\n"));
 
   EXPECT_THAT(complaint([&] { return ResultTable(file, {"m"}, IfThere::kRefuse); }),
               HasSubstr("exists already; --resume adds to it, --force replaces it"));

@@ -1,18 +1,10 @@
 // Copies and fills, against figures worked out by hand from the machines' files.
-#include "model/machines.hpp"
 #include "model/roofline.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
+#include "profile_builder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
-
-read::Machine machine(const std::string& id) {
-  return choose_machine(id, builtin_machines());
-}
 
 read::Op copy(const std::string& direction, std::int64_t bytes,
               const std::string& host_memory = "") {
@@ -24,7 +16,7 @@ read::Op copy(const std::string& direction, std::int64_t bytes,
 }
 
 void expect_time(const read::Op& op, const std::string& id, double us, const char* bound) {
-  const Outcome found = predict_copy(op, machine(id));
+  const Outcome found = predict_copy(op, builtin_machine(id));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_NEAR(in_microseconds(found.prediction->time), us, 0.01 * us);
   EXPECT_EQ(bound_name(found.prediction->bound), bound);
@@ -32,7 +24,7 @@ void expect_time(const read::Op& op, const std::string& id, double us, const cha
 }
 
 std::string reason(const read::Op& op, const std::string& id) {
-  const Outcome found = predict_copy(op, machine(id));
+  const Outcome found = predict_copy(op, builtin_machine(id));
   return found.prediction ? "predicted" : found.reason;
 }
 
@@ -55,7 +47,7 @@ TEST(Copies, TakeTheLatencyAndTheirBytesAtWhatTheLinkReaches) {
 // A100; 380 between two H100.
 TEST(Copies, HaveAnIntervalThatHoldsPublishedRuns) {
   const auto is_inside = [](const std::string& direction, const std::string& id, double gb_per_s) {
-    const Outcome found = predict_copy(copy(direction, 1 << 30, "pinned"), machine(id));
+    const Outcome found = predict_copy(copy(direction, 1 << 30, "pinned"), builtin_machine(id));
     const double us = (1 << 30) / (gb_per_s * 1e3);
     return in_microseconds(found.prediction->interval90->first) < us &&
            us < in_microseconds(found.prediction->interval90->second);
@@ -70,7 +62,7 @@ TEST(Copies, HaveAnIntervalThatHoldsPublishedRuns) {
 
 TEST(Copies, OfPageableMemoryHaveABoundAlone) {
   const Outcome found =
-      predict_copy(copy("host_to_device", 1 << 20, "pageable"), machine("h200-sxm-141gb"));
+      predict_copy(copy("host_to_device", 1 << 20, "pageable"), builtin_machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_FALSE(found.prediction->interval90);
 }
@@ -88,7 +80,7 @@ TEST(Copies, SayWhyThereIsNoPrediction) {
 }
 
 TEST(Copies, AreRefusedByAMachineOfNoBandwidth) {
-  read::Machine slow = machine("l40s");
+  read::Machine slow = builtin_machine("l40s");
   slow.host_link_gb_per_s = 1e-320;
   EXPECT_FALSE(predict_copy(copy("host_to_device", 1 << 20, "pinned"), slow).prediction);
 }

@@ -2,13 +2,7 @@
 
 #include "golden.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <sstream>
-#include <stdexcept>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::base {
 namespace {

@@ -1,29 +1,15 @@
 #include "model/families/families.hpp"
 
-#include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "model/shipped_parameters.hpp"
 #include "profile_builder.hpp"
 #include "read/read_profile.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 namespace inline_prof::model {
 namespace {
-
-using test::op_of;
 
 using FamilyMap = std::map<std::string, FamilyParameters, std::less<>>;
 
@@ -78,7 +64,7 @@ TEST(KernelNames, TellTheFamily) {
 
 // Forward passes of batches of 16,384 tokens, 32 heads of 64: Dao-AILab/flash-attention #2688.
 TEST(Families, HoldWhatOthersMeasuredOfAttention) {
-  const read::Machine gpu = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const read::Machine gpu = builtin_machine("h100-sxm5-80gb");
   const Families families(shipped_families(gpu), gpu);
   for (const auto& [length, tflops] : {std::pair(512, 252.49), std::pair(1024, 294.78),
                                        std::pair(2048, 308.09), std::pair(8192, 310.20)}) {
@@ -96,7 +82,7 @@ TEST(Families, HoldWhatOthersMeasuredOfAttention) {
 
 // 4,096 rows of single precision on an RTX 3080: pytorch/pytorch #144645.
 TEST(Families, HoldWhatOthersMeasuredOfLongSoftmax) {
-  read::Machine gpu = choose_machine("rtx-3090", builtin_machines());
+  read::Machine gpu = builtin_machine("rtx-3090");
   gpu.id = "rtx-3080";
   gpu.sm_count = 68;
   gpu.memory_gb_per_s = 760;
@@ -117,7 +103,7 @@ TEST(Families, HoldWhatOthersMeasuredOfLongSoftmax) {
 }
 
 TEST(Families, KnowLittleOfWorkThatNoRowTested) {
-  const read::Machine gpu = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const read::Machine gpu = builtin_machine("h100-sxm5-80gb");
   const Families families(shipped_families(gpu), gpu);
   const auto of_rows = [&](int columns) {
     const read::Op op = op_of(fmt::format("softmax rows=65536 cols={} type=bf16", columns));
@@ -140,9 +126,8 @@ TEST(Families, KnowLittleOfWorkThatNoRowTested) {
 
 TEST(KernelFamilies, WithAFormHaveUsualParameters) {
   const FamilyMap usual = usual_family_parameters();
-  for (const KernelFamily& family : kernel_families()) {
+  for (const KernelFamily& family : kernel_families())
     EXPECT_EQ(usual.contains(family.name), family.form != FamilyForm::kNone) << family.word;
-  }
 }
 
 read::Machine family_gpu() {
@@ -212,8 +197,7 @@ TEST(FamilyWork, OfUnalignedProductsIsWhatTilesLoad) {
 }
 
 TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
-  const auto machines = builtin_machines();
-  const read::Machine gpu = choose_machine("h100-sxm5-80gb", machines);
+  const read::Machine gpu = builtin_machine("h100-sxm5-80gb");
   const Predictor predictor(Models::kCalibrated);
   const LaunchedKernel unaligned{
       "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>", 24};
@@ -230,9 +214,8 @@ TEST(Families, SayWhatAnotherKernelWouldTakeAndHow) {
 }
 
 TEST(Families, ThatAnOlderGpuHasNoRowsOfTakeLongerToStart) {
-  const auto machines = builtin_machines();
   const auto launch_us = [&](const char* machine, const char* family) {
-    const read::Machine gpu = choose_machine(machine, machines);
+    const read::Machine gpu = builtin_machine(machine);
     return Families(shipped_families(gpu), gpu).parameters_of(family)->launch_us;
   };
   const double usual = usual_family_parameters().at("lists").launch_us;
@@ -242,9 +225,9 @@ TEST(Families, ThatAnOlderGpuHasNoRowsOfTakeLongerToStart) {
 }
 
 TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
-  const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
+  const read::Machine gpu = builtin_machine("a100-sxm4-40gb");
   const Predictor predictor(Models::kCalibrated);
-  const read::Op add = test::memory_op(1000, 1000);
+  const read::Op add = memory_op(1000, 1000);
   const auto interval = [&](const read::Neighbours& neighbours) {
     return *predictor
                 .predict(add, gpu, {"unrolled_elementwise_kernel<add>", 1, nullptr, &neighbours})
@@ -259,7 +242,7 @@ TEST(Families, AreSlowerBesideACollectiveOrAHostCopy) {
 }
 
 TEST(Families, PredictByNameAndGridWhereNoSizesAreKnown) {
-  const read::Machine gpu = choose_machine("a100-sxm4-40gb", builtin_machines());
+  const read::Machine gpu = builtin_machine("a100-sxm4-40gb");
   const Predictor predictor(Models::kCalibrated);
   read::LaunchShape launch;
   launch.grid = {10000, 1, 1};
@@ -356,8 +339,7 @@ struct Sum {
 
 // Each trace of an H100 as the other three predict it: nothing of it is in the fit.
 TEST(Families, PredictATraceFromOthers) {
-  const auto machines = builtin_machines();
-  const read::Machine gpu = choose_machine("h100-sxm5-80gb", machines);
+  const read::Machine gpu = builtin_machine("h100-sxm5-80gb");
   const std::vector<std::string> names{"h100_falconsai_vit", "h100_qwen1.5_0.5b",
                                        "h100_timesformer", "h100_bert_small"};
   std::map<std::string, std::vector<Measured>> traces;
@@ -394,12 +376,11 @@ TEST(Families, PredictATraceFromOthers) {
 // A trace of each other GPU as the families of the H100 and the tables of products predict it:
 // nothing of it, and no family of its GPU, is in the fit.
 TEST(Families, PredictATraceOfAGpuThatHasNone) {
-  const auto machines = builtin_machines();
   const read::Parameters of_h100 = choose_parameters("families_h100-sxm5-80gb", "families");
   for (const auto& [trace, id] : {std::pair("a100_40gb_recommender", "a100-sxm4-40gb"),
                                   std::pair("v100_16gb_recommender", "v100-sxm2-16gb"),
                                   std::pair("b200_gptoss_vllm", "b200-sxm-180gb")}) {
-    const read::Machine gpu = choose_machine(id, machines);
+    const read::Machine gpu = builtin_machine(id);
     const Families families(of_h100, gpu);
     std::map<std::string, Sum> sums;
     for (const Measured& row : measured_in(trace, gpu)) {

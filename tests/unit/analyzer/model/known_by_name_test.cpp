@@ -1,7 +1,6 @@
 #include "model/known_by_name.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {

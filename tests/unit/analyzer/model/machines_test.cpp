@@ -1,22 +1,13 @@
 #include "model/machines.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
 
-using testing::StartsWith;
-
 const read::Machine& builtin(const std::vector<read::Machine>& machines, const std::string& id) {
-  for (const read::Machine& machine : machines) {
+  for (const read::Machine& machine : machines)
     if (machine.id == id) return machine;
-  }
   throw std::out_of_range(id);
 }
 
@@ -54,15 +45,15 @@ TEST(BuiltinMachines, AreTheOnesOfTheContract) {
   for (const read::Machine& machine : builtin_machines())
     ids.insert(machine.id);
   EXPECT_THAT(
-      ids, testing::ElementsAre(
-               "a10", "a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
-               "a10g", "a30", "a40", "a800-sxm4-80gb", "b200-sxm-180gb", "b300-sxm-270gb", "gb200",
-               "gh200-144gb", "gh200-96gb", "h100-nvl-94gb", "h100-pcie-80gb", "h100-sxm5-80gb",
-               "h20-96gb", "h200-nvl-141gb", "h200-sxm-141gb", "h800-sxm5-80gb", "l4", "l40",
-               "l40s", "mi300x", "p100-pcie-16gb", "rtx-2080-ti", "rtx-3090", "rtx-4090",
-               "rtx-5090", "rtx-6000-ada", "rtx-a6000", "rtx-pro-6000", "t4", "titan-v", "titan-xp",
-               "v100-pcie-16gb", "v100-pcie-32gb", "v100-sxm2-16gb", "v100-sxm2-32gb",
-               "v100s-pcie-32gb"));
+      ids,
+      ElementsAre("a10", "a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
+                  "a10g", "a30", "a40", "a800-sxm4-80gb", "b200-sxm-180gb", "b300-sxm-270gb",
+                  "gb200", "gh200-144gb", "gh200-96gb", "h100-nvl-94gb", "h100-pcie-80gb",
+                  "h100-sxm5-80gb", "h20-96gb", "h200-nvl-141gb", "h200-sxm-141gb",
+                  "h800-sxm5-80gb", "l4", "l40", "l40s", "mi300x", "p100-pcie-16gb", "rtx-2080-ti",
+                  "rtx-3090", "rtx-4090", "rtx-5090", "rtx-6000-ada", "rtx-a6000", "rtx-pro-6000",
+                  "t4", "titan-v", "titan-xp", "v100-pcie-16gb", "v100-pcie-32gb", "v100-sxm2-16gb",
+                  "v100-sxm2-32gb", "v100s-pcie-32gb"));
 }
 
 TEST(BuiltinMachines, NoNameBelongsToTwo) {

@@ -1,9 +1,6 @@
 #include "model/occupancy.hpp"
 
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <string>
+#include "testing.hpp"
 
 // The vendor's own calculator, where there is a toolkit: a header of plain C.
 #ifdef INLINE_PROF_HAS_CUDA_OCCUPANCY

@@ -3,25 +3,15 @@
 #include "join/join.hpp"
 #include "join/rollups.hpp"
 #include "model/each_model.hpp"
-#include "model/machines.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "profile_builder.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <memory>
-#include <stdexcept>
 
 namespace inline_prof::model {
 namespace {
-
-using test::op_of;
 
 // An operation that a model covers, and what the model has to be told beside it.
 struct Sample {
@@ -65,7 +55,7 @@ read::Machine machine_for(std::string_view model) {
   const std::string id = model == "embedding_v2" || model == "collective" ? "v100-sxm2-16gb"
                          : model.starts_with("seer")                      ? "titan-xp"
                                                                           : "h100-sxm5-80gb";
-  return choose_machine(id, builtin_machines());
+  return builtin_machine(id);
 }
 
 std::unique_ptr<Model> make(const ModelEntry& entry, const Sample& sample) {
@@ -141,9 +131,8 @@ double time_of(const RowPrediction& prediction, const Model& model, std::string_
 // The user's choices that make a model answer a sample.
 ModelChoices choices_for(std::string_view name, const Sample& sample) {
   ModelChoices choices;
-  if (!sample.params.empty()) {
+  if (!sample.params.empty())
     choices.params.emplace(name, test::golden_path(std::string(sample.params)));
-  }
   for (const auto& [column, value] : sample.others) {
     const auto* number = std::get_if<double>(&value);
     choices.settings.emplace(fmt::format("{}.{}", name, column),
@@ -167,8 +156,8 @@ TEST(Registry, EachRowOfAReportEqualsThatOfATable) {
     options.models = Models::kAll;
     options.each_model = std::make_shared<EachModel>(choices_for(name, sample));
     const auto analysis = join::join_profiles(
-        {test::profile_of({test::EventBuilder("event", 0, 1).op(sample.op).samples_us({90})}, 100)},
-        {}, options);
+        {profile_of({EventBuilder("event", 0, 1).op(sample.op).samples_us({90})}, 100)}, {},
+        options);
     std::size_t found = 0;
     for (const join::ModelTime& time : analysis.rows.front().by_model) {
       const std::string& asked = time.model.str();
@@ -205,7 +194,7 @@ TEST(Registry, PublishedTakesTheFirstModelThatKnowsTheOperation) {
 TEST(EachModel, SaysOnceWhatIsWrongWithAUsersChoice) {
   const read::Op product = op_of(kProduct);
   const read::Op convolution = op_of(kConvolution);
-  const read::Machine a100 = choose_machine("a100-sxm4-40gb", builtin_machines());
+  const read::Machine a100 = builtin_machine("a100-sxm4-40gb");
   EachModel models({.params = {{"seer", test::golden_path("seer/seer_coeffs.csv")},
                                {"fc", "no_such_file.csv"}}});
   for (int i = 0; i < 2; ++i) {
@@ -221,7 +210,7 @@ TEST(EachModel, SaysOnceWhatIsWrongWithAUsersChoice) {
 }
 
 TEST(EachModel, RefusesParametersOfAnotherMachine) {
-  const auto folder = std::filesystem::path(testing::TempDir());
+  const auto folder = std::filesystem::path(TempDir());
   const std::string file = folder / "curves.json";
   std::ofstream(file) << R"({"schema": "inline_prof_params/1", "model": "collective",)"
                       << R"( "version": 1, "machine": "v100-sxm2-16gb", "key": {},)"
@@ -229,7 +218,7 @@ TEST(EachModel, RefusesParametersOfAnotherMachine) {
                       << R"( "residual": {}, "conformal": {}})";
   const read::Op& op = samples().find("collective")->second.op;
   EachModel models({.params = {{"collective", file}}});
-  const read::Machine h100 = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const read::Machine h100 = builtin_machine("h100-sxm5-80gb");
   EXPECT_FALSE(models.published({op, h100, {}}).prediction.time_us);
   ASSERT_FALSE(models.complaints().empty());
   bool is_said = false;
@@ -252,7 +241,7 @@ TEST(EachModel, RefusesChoicesThatNoModelHas) {
 TEST(EachModel, ReadsFbgemmsBlocksFromTheLaunch) {
   const read::Op op =
       op_of("embedding batch=2048 tables=8 rows=100000 bag=10 dim=64 pass=backward_sgd");
-  const read::Machine v100 = choose_machine("v100-sxm2-16gb", builtin_machines());
+  const read::Machine v100 = builtin_machine("v100-sxm2-16gb");
   EachModel models({});
   const ModelAnswer unknown = models.published({op, v100, {}});
   EXPECT_EQ(unknown.model, "embedding_v2");  // whose kernels choose their rows

@@ -1,35 +1,22 @@
 // Which model prof-analyze takes, on the parameters that are shipped.
 #include "model/predictor.hpp"
 
-#include "model/machines.hpp"
 #include "profile_builder.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <tuple>
-#include <vector>
 
 namespace inline_prof::model {
 namespace {
-
-read::Machine machine(const std::string& id) {
-  return choose_machine(id, builtin_machines());
-}
-
-using test::op_of;
 
 read::Op product(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
   return test::gemm_op(m, n, k, type);
 }
 
 TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
-  const auto found = Predictor(Models::kCalibrated)
-                         .predict(product(4096, 4096, 4096, "bf16"), machine("h200-sxm-141gb"));
+  const auto found =
+      Predictor(Models::kCalibrated)
+          .predict(product(4096, 4096, 4096, "bf16"), builtin_machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "gemm");
   EXPECT_EQ(found.prediction->parameters, "h200-sxm-141gb bf16");
@@ -44,15 +31,16 @@ TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
 }
 
 TEST(Predictor, TakesAMachineWithTheSameUnitsForAnother) {
-  const auto found = Predictor(Models::kCalibrated)
-                         .predict(product(4096, 4096, 4096, "f16"), machine("a100-sxm4-40gb"));
+  const auto found =
+      Predictor(Models::kCalibrated)
+          .predict(product(4096, 4096, 4096, "f16"), builtin_machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->parameters, "a100-sxm4-80gb bf16");
 }
 
 TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
   const Predictor calibrated(Models::kCalibrated);
-  const read::Machine a100 = machine("a100-sxm4-40gb");
+  const read::Machine a100 = builtin_machine("a100-sxm4-40gb");
   // 2 * 4096^3 FLOP at 19.5 TFLOP/s are 7.05 ms; 1024 blocks of 128 x 128 cover C.
   const read::Op op = product(4096, 4096, 4096, "f32");
   const auto unknown = calibrated.predict(op, a100);
@@ -86,7 +74,7 @@ TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
 // of all stacks together.
 TEST(Predictor, TellsLibrariesOf8BitProductsApart) {
   const Predictor calibrated(Models::kCalibrated);
-  const auto h200 = machine("h200-sxm-141gb");
+  const auto h200 = builtin_machine("h200-sxm-141gb");
   const auto predicted = [&](const char* kernel) {
     return calibrated.predict(product(4096, 4096, 4096, "f8e4m3"), h200, {kernel, 0})
         .prediction.value();
@@ -120,7 +108,8 @@ TEST(Predictor, GroupedProductsAreProductsOfEachGroup) {
         groups, static_cast<std::int64_t>(groups * m), static_cast<std::int64_t>(n),
         static_cast<std::int64_t>(k)));
     const auto found =
-        calibrated.predict(op, machine("h800-sxm5-80gb"), {"deep_gemm::sm90_fp8_gemm_1d2d", 0})
+        calibrated
+            .predict(op, builtin_machine("h800-sxm5-80gb"), {"deep_gemm::sm90_fp8_gemm_1d2d", 0})
             .prediction.value();
     error += std::abs(in_microseconds(found.time) / measured_us - 1) / 5;
     ASSERT_TRUE(found.interval90);
@@ -132,10 +121,12 @@ TEST(Predictor, GroupedProductsAreProductsOfEachGroup) {
 
 TEST(Predictor, FallsBackToTheRoofline) {
   const Predictor calibrated(Models::kCalibrated);
-  const auto wide = calibrated.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
+  const auto wide =
+      calibrated.predict(product(512, 512, 512, "f32"), builtin_machine("h200-sxm-141gb"));
   ASSERT_TRUE(wide.prediction);
   EXPECT_EQ(wide.prediction->model, "roofline");  // no parameters for the type
-  const auto other = calibrated.predict(product(512, 512, 512, "bf16"), machine("v100-sxm2-16gb"));
+  const auto other =
+      calibrated.predict(product(512, 512, 512, "bf16"), builtin_machine("v100-sxm2-16gb"));
   EXPECT_NE(other.prediction ? other.prediction->model : "", "gemm");  // a type it does not have
 }
 
@@ -143,7 +134,7 @@ TEST(Predictor, AGpuThatNobodyMeasuredHasAWideIntervalFromItsNearestRelative) {
   const Predictor calibrated(Models::kCalibrated);
   const auto op = product(4096, 4096, 4096, "f16");
   const auto width = [&](const char* id) {
-    const auto found = calibrated.predict(op, machine(id)).prediction.value();
+    const auto found = calibrated.predict(op, builtin_machine(id)).prediction.value();
     EXPECT_EQ(found.model, "gemm") << id;
     const auto [lower, upper] = found.interval90.value();
     return in_microseconds(upper) / in_microseconds(lower);
@@ -154,25 +145,26 @@ TEST(Predictor, AGpuThatNobodyMeasuredHasAWideIntervalFromItsNearestRelative) {
     EXPECT_GT(width(id), 1.0) << id;
   }
   EXPECT_GT(width("l40s"), 1.5 * measured);
-  EXPECT_EQ(calibrated.predict(op, machine("l40s")).prediction.value().parameters,
+  EXPECT_EQ(calibrated.predict(op, builtin_machine("l40s")).prediction.value().parameters,
             "a100-sxm4-80gb bf16");
 }
 
 TEST(Predictor, PredictsEverythingByTheRooflineIfAsked) {
-  const auto found = Predictor(Models::kRoofline)
-                         .predict(product(4096, 4096, 4096, "bf16"), machine("h200-sxm-141gb"));
+  const auto found =
+      Predictor(Models::kRoofline)
+          .predict(product(4096, 4096, 4096, "bf16"), builtin_machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->model, "roofline");
   EXPECT_FALSE(found.prediction->interval90);
 }
 
 read::Op copy_of(std::int64_t bytes) {
-  return test::memory_op(bytes, bytes);
+  return memory_op(bytes, bytes);
 }
 
 TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
   const Predictor calibrated(Models::kCalibrated);
-  const read::Machine a100 = machine("a100-sxm4-40gb");
+  const read::Machine a100 = builtin_machine("a100-sxm4-40gb");
   // 2 x 256 MiB at 1555 GB/s are 345 us; the table's timer launched for 30 us.
   const auto large = calibrated.predict(copy_of(std::int64_t{1} << 28), a100);
   ASSERT_TRUE(large.prediction) << large.reason;
@@ -191,7 +183,7 @@ TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
 
 TEST(Predictor, BoundsConvolutionsByTheUnitsTheyRunOn) {
   read::Op op = op_of("conv n=32 c=256 h=56 w=56 k=256 r=3 s=3 pad=1 type=f32 direction=forward");
-  const read::Machine a100 = machine("a100-pcie-80gb");
+  const read::Machine a100 = builtin_machine("a100-pcie-80gb");
   const auto time_us = [&](Models models) {
     const auto outcome = Predictor(models).predict(op, a100, {"a_kernel", 330});
     EXPECT_TRUE(outcome.prediction) << outcome.reason;
@@ -209,7 +201,7 @@ TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
   const read::Op op =
       op_of("conv n=38 c=893 h=5 w=5 k=326 r=3 s=3 pad=1 type=f32 direction=forward");
   const Predictor calibrated(Models::kCalibrated);
-  const read::Machine a100 = machine("a100-pcie-80gb");
+  const read::Machine a100 = builtin_machine("a100-pcie-80gb");
   const auto known = calibrated.predict(
       op, a100, {"void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3>", 330});
   ASSERT_TRUE(known.prediction) << known.reason;
@@ -232,7 +224,8 @@ TEST(Predictor, ConvolutionsOnTensorCoresOfAnyGpuHaveAnInterval) {
   const auto found = [&](std::int64_t images, double blocks) {
     read::Op op = op_of(fmt::format(
         "conv n={} c=3 h=224 w=224 k=768 r=16 s=16 stride=16 type=bf16 direction=forward", images));
-    return calibrated.predict(op, machine("h100-sxm5-80gb"), {kernel, blocks}).prediction.value();
+    return calibrated.predict(op, builtin_machine("h100-sxm5-80gb"), {kernel, blocks})
+        .prediction.value();
   };
   for (const auto& [images, blocks, measured_us] :
        {std::tuple{4, 48, 98.2}, std::tuple{128, 1176, 863.1}}) {
@@ -247,7 +240,7 @@ TEST(Predictor, ConvolutionsOnTensorCoresOfAnyGpuHaveAnInterval) {
 
 TEST(Predictor, KnowsEmbeddings) {
   read::Op op = op_of("embedding batch=65536 tables=1 rows=10000000 bag=1 dim=128");
-  const auto found = Predictor(Models::kCalibrated).predict(op, machine("a100-sxm4-40gb"));
+  const auto found = Predictor(Models::kCalibrated).predict(op, builtin_machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "embedding");
   EXPECT_TRUE(found.prediction->interval90);
@@ -255,7 +248,8 @@ TEST(Predictor, KnowsEmbeddings) {
   EXPECT_GT(in_microseconds(found.prediction->time), 43);
   EXPECT_LT(in_microseconds(found.prediction->time), 86);
   op.attributes.emplace_back("pass", std::string("sideways"));
-  EXPECT_FALSE(Predictor(Models::kCalibrated).predict(op, machine("a100-sxm4-40gb")).prediction);
+  EXPECT_FALSE(
+      Predictor(Models::kCalibrated).predict(op, builtin_machine("a100-sxm4-40gb")).prediction);
 }
 
 TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
@@ -263,12 +257,12 @@ TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
     return op_of(fmt::format("collective bytes=268435456 ranks={} op=all_reduce type=f16", ranks));
   };
   const Predictor calibrated(Models::kCalibrated);
-  const auto found = calibrated.predict(all_reduce(8), machine("h200-sxm-141gb"));
+  const auto found = calibrated.predict(all_reduce(8), builtin_machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "collective");
   EXPECT_FALSE(found.prediction->is_extrapolated);
-  EXPECT_TRUE(
-      calibrated.predict(all_reduce(4), machine("h200-sxm-141gb")).prediction->is_extrapolated);
+  EXPECT_TRUE(calibrated.predict(all_reduce(4), builtin_machine("h200-sxm-141gb"))
+                  .prediction->is_extrapolated);
 }
 
 }  // namespace

@@ -1,20 +1,12 @@
 #include "model/roofline.hpp"
 
 #include "profile_builder.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-#include <utility>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
 
 using test::gemm_op;
-using test::memory_op;
-using test::op_of;
-using test::toy_machine;
 
 double predicted_us(const read::Op& op) {
   return in_microseconds(predict_roofline(op, toy_machine()).prediction.value().time);
@@ -147,14 +139,14 @@ TEST(Roofline, SaysWhyThereIsNoPrediction) {
 }
 
 TEST(Roofline, NoInfinityLeavesIt) {
-  read::Machine machine = test::toy_machine();
+  read::Machine machine = toy_machine();
   machine.peak_tflops["f16"] = 1e-320;
   const Outcome for_ever = predict_roofline(test::gemm_op(4096, 4096, 4096, "f16"), machine);
   EXPECT_FALSE(for_ever.prediction);
   EXPECT_EQ(for_ever.reason, "toy would take inf s");
   machine.memory_gb_per_s = 1e308;
   machine.launch_floor_us = 0;
-  const Outcome no_time = predict_roofline(test::memory_op(1, 0), machine);
+  const Outcome no_time = predict_roofline(memory_op(1, 0), machine);
   EXPECT_FALSE(no_time.prediction);
   EXPECT_EQ(no_time.reason, "toy would take 0 s");
 }

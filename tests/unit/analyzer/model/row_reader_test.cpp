@@ -1,12 +1,6 @@
 #include "model/row_reader.hpp"
 
-#include "complaint.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <stdexcept>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {

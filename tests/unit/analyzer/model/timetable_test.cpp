@@ -1,15 +1,7 @@
 // Longest paths that can be followed by hand.
 #include "model/iteration/timetable.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
@@ -17,8 +9,6 @@ namespace {
 using read::Task;
 using read::TaskGraph;
 using read::Wait;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 Task task(const std::string& name, double time_us, std::vector<Wait> waits = {}) {
   Task result;

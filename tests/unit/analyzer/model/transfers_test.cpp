@@ -4,15 +4,9 @@
 #include "model/predictor.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
+#include "profile_builder.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
@@ -28,13 +22,13 @@ void PrintTo(const Transfer& transfer, std::ostream* out) {
   *out << transfer.machine << " from " << transfer.parameters;
 }
 
-class AGpuLeftOut : public testing::TestWithParam<Transfer> {};
+class AGpuLeftOut : public TestWithParam<Transfer> {};
 
 TEST_P(AGpuLeftOut, IsPredictedWithAnIntervalThatHolds) {
   const auto& [machine, parameters, file, most_mape] = GetParam();
   ModelOptions options;
   options.edition = Edition::kCalibrated;
-  options.machine = choose_machine(machine, builtin_machines());
+  options.machine = builtin_machine(machine);
   options.params = parameters;
   const auto gemm = find_model("gemm").make(options);
   const auto table = read::read_table(std::string(INLINE_PROF_TEST_DATA "/transfers/") + file);
@@ -95,11 +89,11 @@ TEST(ShippedProducts, HoldTheRowsOfTheirStacks) {
 // docs/accuracy.md has the errors on whole tables; each bound is a quarter above that.
 INSTANTIATE_TEST_SUITE_P(
     Transfers, AGpuLeftOut,
-    testing::Values(Transfer{"h200-sxm-141gb", "gemm_h100-sxm5-80gb_bf16", "h200_bf16.csv", 0.055},
-                    Transfer{"h100-sxm5-80gb", "gemm_h200-sxm-141gb_bf16", "h100_bf16.csv", 0.055},
-                    Transfer{"a100-sxm4-80gb", "gemm_h100-sxm5-80gb_bf16", "a100_bf16.csv", 0.16},
-                    Transfer{"b200-sxm-180gb", "gemm_h100-sxm5-80gb_bf16", "b200_bf16.csv", 0.17},
-                    Transfer{"v100-sxm2-16gb", "gemm_a100-sxm4-80gb_bf16", "v100_f16.csv", 0.23}));
+    Values(Transfer{"h200-sxm-141gb", "gemm_h100-sxm5-80gb_bf16", "h200_bf16.csv", 0.055},
+           Transfer{"h100-sxm5-80gb", "gemm_h200-sxm-141gb_bf16", "h100_bf16.csv", 0.055},
+           Transfer{"a100-sxm4-80gb", "gemm_h100-sxm5-80gb_bf16", "a100_bf16.csv", 0.16},
+           Transfer{"b200-sxm-180gb", "gemm_h100-sxm5-80gb_bf16", "b200_bf16.csv", 0.17},
+           Transfer{"v100-sxm2-16gb", "gemm_a100-sxm4-80gb_bf16", "v100_f16.csv", 0.23}));
 
 read::Op product(const std::string& type) {
   read::Op op;

@@ -1,25 +1,17 @@
 #include "read/file_text.hpp"
 
-#include "complaint.hpp"
 #include "read/input_error.hpp"
 #include "temporary_folder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
 namespace inline_prof::read {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::EndsWith;
 
 class ReadText : public test::TemporaryFolder {
  protected:

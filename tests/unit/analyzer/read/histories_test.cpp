@@ -1,18 +1,9 @@
 // The histories of a run that was watched, as prof.json has them.
-#include "complaint.hpp"
 #include "read/read_profile.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kBins =
     R"({"start_s":[0,60],"end_s":[59,3600],"first_iteration":[0,240],"last_iteration":[239,14000],)"

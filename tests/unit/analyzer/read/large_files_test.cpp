@@ -3,16 +3,12 @@
 #include "read/prof_json/prof_json.hpp"
 #include "read/prof_json/prof_members.hpp"
 #include "read/read_profile.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <fstream>
 #include <iostream>
 #include <malloc.h>
-#include <optional>
-#include <string>
-#include <utility>
 
 namespace inline_prof::read {
 namespace {
@@ -80,9 +76,8 @@ constexpr std::size_t kOneWindow = std::size_t{1} << 40;
 
 void expect_no_window_matters(const std::string& text) {
   const std::string expected = summary(read_stream(padded(text), kOneWindow));
-  for (const std::size_t window : {std::size_t{1}, std::size_t{100}, std::size_t{333}}) {
+  for (const std::size_t window : {std::size_t{1}, std::size_t{100}, std::size_t{333}})
     EXPECT_EQ(summary(read_stream(padded(text), window)), expected) << window << ": " << text;
-  }
 }
 
 // With lists of objects inside an event and behind the events, and labels that look like the end of

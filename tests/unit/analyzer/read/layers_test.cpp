@@ -1,19 +1,10 @@
 #include "read/layers.hpp"
 
-#include "complaint.hpp"
 #include "profile_builder.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
-
-using test::EventBuilder;
-using test::profile_of;
-using testing::ElementsAre;
 
 TEST(ReadLayers, PutsVariablesInTheirPlaces) {
   const Layers layers =
@@ -59,7 +50,7 @@ TEST(ApplyLayers, TheFirstRuleThatFitsWins) {
 }
 
 TEST(ApplyLayers, WhatTheLibrarySawIsNotReplaced) {
-  Profile profile = profile_of({EventBuilder("a", 0, 1).op(test::memory_op(1, 2))}, 100);
+  Profile profile = profile_of({EventBuilder("a", 0, 1).op(memory_op(1, 2))}, 100);
   const Layers layers{.file = "l.json",
                       .rules = {{.match = "a", .layer = "", .op = test::op_of_kind("gemm")}}};
   apply_layers(layers, profile);

@@ -1,11 +1,6 @@
 #include "read/machine.hpp"
 
-#include "complaint.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
@@ -65,7 +60,7 @@ TEST(ReadMachine, RefusesAFileWithoutAnyOfItsNumbers) {
     const std::string key = "\"" + std::string(number) + "\"";
     text.replace(text.find(key), key.size(), "\"another\"");
     EXPECT_THAT(test::complaint([&] { return read_machine(text, "m.json"); }),
-                testing::MatchesRegex("m.json: /.*: missing " + key));
+                MatchesRegex("m.json: /.*: missing " + key));
   }
 }
 
@@ -77,9 +72,8 @@ TEST(ReadMachine, RefusesANumberThatStandsThereTwice) {
 TEST(ReadMachine, RefusesWhatIsNoNumber) {
   EXPECT_EQ(complaint_about("launch_floor_us", "\"2\""),
             "m.json: /launch_floor_us: expected a number, found \"2\"");
-  EXPECT_THAT(
-      complaint_about("launch_floor_us", "NaN"),
-      testing::MatchesRegex("m.json: byte [0-9]+: not valid JSON: found N, expected a value"));
+  EXPECT_THAT(complaint_about("launch_floor_us", "NaN"),
+              MatchesRegex("m.json: byte [0-9]+: not valid JSON: found N, expected a value"));
   EXPECT_EQ(complaint_about("peak_tflops", "312"),
             "m.json: /peak_tflops: expected an object, found 312");
 }

@@ -1,40 +1,15 @@
 #include "read/measurements/measurements.hpp"
 
-#include "complaint.hpp"
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
-#include <string>
-#include <unistd.h>
+#include "temporary_folder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
 
 using test::complaint;
 
-// A file that is gone when the test is over.
-class TextFile {
- public:
-  TextFile(const std::string& name, const std::string& text)
-      : folder_(std::filesystem::temp_directory_path() /
-                ("inline_prof_measurements." + std::to_string(::getpid()))),
-        path_(folder_ / name) {
-    std::filesystem::create_directory(folder_);
-    std::ofstream(path_) << text;
-  }
-  ~TextFile() { std::filesystem::remove_all(folder_); }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path folder_;
-  std::filesystem::path path_;
-};
+class ConvertMeasurements : public test::TemporaryFolder {};
+using ConvertMeasurementsRefuses = ConvertMeasurements;
 
 struct Source {
   const char* kind;
@@ -44,7 +19,7 @@ struct Source {
 };
 
 // First rows of real files where the values allow a check by hand.
-TEST(ConvertMeasurements, GivesTheTableToFit) {
+TEST_F(ConvertMeasurements, GivesTheTableToFit) {
   const Source rows[] = {
       {"gemm", "gemm_h200_bf16.csv", "m,n,k,time_us\n1,32,128,2.701\n",
        "m,n,k,time_us\n1,32,128,2.701\n"},
@@ -107,8 +82,8 @@ TEST(ConvertMeasurements, GivesTheTableToFit) {
        "all_reduce_8,all_reduce,8,16,86.7,0.5004,0.2504\n"}};
   for (const Source& row : rows) {
     SCOPED_TRACE(row.text);
-    const TextFile file(row.file, row.text);
-    const Measurements table = convert_measurements(file.path(), row.kind, {});
+    const std::string path = file(row.file, row.text);
+    const Measurements table = convert_measurements(path, row.kind, {});
     EXPECT_EQ(csv_text(table), row.csv);
   }
 }
@@ -124,30 +99,30 @@ constexpr const char* kNcclLog =
     "1024 256 bfloat16 none -1 10 0.10 0.05 0 11 0.09 0.04 N/A\n"
     "2048 512 bfloat16 none -1 12 0.17 0.08 3 13 0.16 0.08 N/A\n";
 
-TEST(ConvertMeasurements, LeavesOutRowsThatMeasureNothing) {
-  const TextFile file("a2a.log", kNcclLog);
-  const Measurements table = convert_measurements(file.path(), "collective", {});
+TEST_F(ConvertMeasurements, LeavesOutRowsThatMeasureNothing) {
+  const std::string path = file("a2a.log", kNcclLog);
+  const Measurements table = convert_measurements(path, "collective", {});
   EXPECT_EQ(csv_text(table), "op,num_gpus,bytes,type,time_us\nall_to_all,2,1024,bf16,10\n");
   ASSERT_EQ(table.notes.size(), 2U);
   EXPECT_TRUE(table.notes[0].ends_with("1 rows with wrong results left out"));
   EXPECT_TRUE(table.notes[1].find("1 rows of 0 bytes left out") != std::string::npos);
 }
 
-TEST(ConvertMeasurements, KeepsEmptyRowsOfACurveBecauseTurningPointsCountRows) {
-  const TextFile file("a2a.log", kNcclLog);
-  EXPECT_EQ(convert_measurements(file.path(), "collective_curve", {}).rows.size(), 2U);
+TEST_F(ConvertMeasurements, KeepsEmptyRowsOfACurveBecauseTurningPointsCountRows) {
+  const std::string path = file("a2a.log", kNcclLog);
+  EXPECT_EQ(convert_measurements(path, "collective_curve", {}).rows.size(), 2U);
 }
 
-TEST(ConvertMeasurements, TakesTheInPlaceHalfWhereAsked) {
-  const TextFile file("a2a.log", kNcclLog);
+TEST_F(ConvertMeasurements, TakesTheInPlaceHalfWhereAsked) {
+  const std::string path = file("a2a.log", kNcclLog);
   const Measurements table = convert_measurements(
-      file.path(), "collective", {{"place", "in"}, {"num_gpus", "4"}, {"op", "all_to_allv"}});
+      path, "collective", {{"place", "in"}, {"num_gpus", "4"}, {"op", "all_to_allv"}});
   EXPECT_EQ(csv_text(table),
             "op,num_gpus,bytes,type,time_us\nall_to_allv,4,1024,bf16,11\n"
             "all_to_allv,4,2048,bf16,13\n");
 }
 
-TEST(ConvertMeasurements, PutsTablesWithDifferentColumnsTogether) {
+TEST_F(ConvertMeasurements, PutsTablesWithDifferentColumnsTogether) {
   const Measurements all = joined({{{"m", "time_us"}, {{"1", "2"}}, {"a"}},
                                    {{"m", "a_type", "time_us"}, {{"3", "f16", "4"}}, {"b"}}});
   EXPECT_EQ(csv_text(all), "m,a_type,time_us\n1,,2\n3,f16,4\n");
@@ -161,7 +136,7 @@ struct BadFile {
   const char* complaint;  // without the file's name
 };
 
-TEST(ConvertMeasurementsRefuses, AndSaysWhere) {
+TEST_F(ConvertMeasurementsRefuses, AndSaysWhere) {
   const BadFile rows[] = {
       {"gemm", "m.csv", "b,m,n,k,dtype,time_us\n1,1,1,1,bf16,5\n",
        ": line 2, column dtype: expected TYPExTYPE->TYPE, found \"bf16\""},
@@ -192,19 +167,18 @@ TEST(ConvertMeasurementsRefuses, AndSaysWhere) {
        "NeuSight add, relu (Latency, Kernel Name, B, H)"}};
   for (const BadFile& row : rows) {
     SCOPED_TRACE(row.text);
-    const TextFile file(row.file, row.text);
-    EXPECT_EQ(complaint([&] { return convert_measurements(file.path(), row.kind, {}); }),
-              file.path().string() + row.complaint);
+    const std::string path = file(row.file, row.text);
+    EXPECT_EQ(complaint([&] { return convert_measurements(path, row.kind, {}); }),
+              path + row.complaint);
   }
 }
 
-TEST(ConvertMeasurements, RefusesAKindOrASettingThatDoesNotExist) {
-  const TextFile file("m.csv", "m,n,k,time_us\n1,1,1,1\n");
-  EXPECT_THROW(static_cast<void>(convert_measurements(file.path(), "sort", {})),
+TEST_F(ConvertMeasurements, RefusesAKindOrASettingThatDoesNotExist) {
+  const std::string path = file("m.csv", "m,n,k,time_us\n1,1,1,1\n");
+  EXPECT_THROW(static_cast<void>(convert_measurements(path, "sort", {})), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(convert_measurements(path, "gemm", {{"color", "red"}})),
                std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(convert_measurements(file.path(), "gemm", {{"color", "red"}})),
-               std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(convert_measurements(file.path(), "gemm", {{"place", "up"}})),
+  EXPECT_THROW(static_cast<void>(convert_measurements(path, "gemm", {{"place", "up"}})),
                std::invalid_argument);
 }
 

@@ -1,10 +1,6 @@
 #include "read/nccl_tests_log.hpp"
 
-#include "complaint.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {

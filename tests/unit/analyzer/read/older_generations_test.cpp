@@ -1,16 +1,9 @@
 // Files of the original profiler, which had no schema.
-#include "complaint.hpp"
 #include "read/read_profile.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
-
-using testing::ElementsAre;
 
 constexpr const char* kFirst =
     R"({"host_name":"n1","iter_time_ms":[4.1,4.2],"events":[{"name":"fprop","layer_name":"fc1",)"

@@ -1,14 +1,9 @@
 #include "read/param_log.hpp"
 
-#include "complaint.hpp"
 #include "golden.hpp"
 #include "read/file_text.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {

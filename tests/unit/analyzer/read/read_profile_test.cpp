@@ -1,18 +1,10 @@
 #include "read/read_profile.hpp"
 
-#include "complaint.hpp"
 #include "read/file_text.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
-
-using testing::ElementsAre;
 
 // A whole third-generation file around the members of one event.
 std::string with_event(const std::string& members) {
@@ -89,7 +81,7 @@ TEST(ReadProfile, ReadsEveryMemberOfTheThirdGeneration) {
   EXPECT_DOUBLE_EQ(p.overhead->slowdown_percent.value(), 0.05);
   EXPECT_DOUBLE_EQ(p.overhead->slowdown_percent_ci95->first, -0.02);
   EXPECT_EQ(p.overhead->iterations_needed, 0);
-  EXPECT_THAT(p.dropped, testing::Contains(testing::Pair("interleaved_launch", 2)));
+  EXPECT_THAT(p.dropped, Contains(Pair("interleaved_launch", 2)));
 }
 
 TEST(ReadProfile, NullMeansNotKnown) {

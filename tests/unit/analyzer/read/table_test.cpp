@@ -1,10 +1,6 @@
 #include "read/table.hpp"
 
-#include "complaint.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
@@ -59,9 +55,8 @@ TEST(Table, OneColumnMayBeEmptyInPlaces) {
 
 TEST(Table, NumbersAreReadWhole) {
   const Table read = table("v\n1e3\n+2\n -4.5 \n\"6\"\n0.1\n");
-  for (const auto& [row, value] : {std::pair{0U, 1000.0}, {1U, 2.0}, {2U, -4.5}, {3U, 6.0}}) {
+  for (const auto& [row, value] : {std::pair{0U, 1000.0}, {1U, 2.0}, {2U, -4.5}, {3U, 6.0}})
     EXPECT_EQ(read.number(row, 0), value);
-  }
   EXPECT_EQ(read.number(4, 0), 0.1);
 }
 

@@ -1,19 +1,11 @@
 #include "read/torch_trace/torch_trace.hpp"
 
-#include "complaint.hpp"
 #include "read/file_text.hpp"
 #include "read/read_profile.hpp"
 #include "read/torch_trace/event_list.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <numeric>
-#include <string>
-#include <vector>
 
 namespace inline_prof::read {
 namespace {
@@ -614,7 +606,7 @@ const OperatorCase kOperators[] = {
      R"("Concrete Inputs": ["", "[8, 8]", "[2, 3, 4, 4]"])"},
     {"sizes_not_recorded", "aten::cat", "TS", "[], []", "CatArrayBatchedCopy<float>", "operator"}};
 
-class TorchOperators : public testing::TestWithParam<OperatorCase> {};
+class TorchOperators : public TestWithParam<OperatorCase> {};
 
 TEST_P(TorchOperators, HaveTheWorkOfTheirArguments) {
   const OperatorCase& each = GetParam();
@@ -630,7 +622,7 @@ TEST_P(TorchOperators, HaveTheWorkOfTheirArguments) {
   EXPECT_EQ(op_text(*profile.events.at(0).op), each.op);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TorchOperators, testing::ValuesIn(kOperators),
+INSTANTIATE_TEST_SUITE_P(All, TorchOperators, ValuesIn(kOperators),
                          [](const auto& each) { return each.param.what; });
 
 TEST(TorchTrace, ThatIsCutOffOrDamagedIsReadUpToThere) {
@@ -790,7 +782,7 @@ struct RealTrace {
   double part_with_work;  // of that time: whose operation is known
 };
 
-class RealTraces : public testing::TestWithParam<RealTrace> {};
+class RealTraces : public TestWithParam<RealTrace> {};
 
 // Sums as the traces' own events give them (counted by a script of a few lines from the same JSON).
 TEST_P(RealTraces, AreReadWhole) {
@@ -815,11 +807,11 @@ TEST_P(RealTraces, AreReadWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealTraces,
-                         testing::Values(RealTrace{"h100_falconsai_vit", 156, 1.225, 0.99},
-                                         RealTrace{"h100_qwen1.5_0.5b", 1198, 31.905, 0.99},
-                                         RealTrace{"h100_timesformer", 534, 158.433, 0.99},
-                                         RealTrace{"h100_bert_small", 61, 0.309, 0.99},
-                                         RealTrace{"b200_gptoss_vllm", 929, 11.666, 0.2}),
+                         Values(RealTrace{"h100_falconsai_vit", 156, 1.225, 0.99},
+                                RealTrace{"h100_qwen1.5_0.5b", 1198, 31.905, 0.99},
+                                RealTrace{"h100_timesformer", 534, 158.433, 0.99},
+                                RealTrace{"h100_bert_small", 61, 0.309, 0.99},
+                                RealTrace{"b200_gptoss_vllm", 929, 11.666, 0.2}),
                          [](const auto& each) {
                            std::string name = each.param.file;
                            std::replace(name.begin(), name.end(), '.', '_');

@@ -1,24 +1,16 @@
 #include "join/rollups.hpp"
 #include "joined_profiles.hpp"
 #include "report/tables.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::report {
 namespace {
 
-using test::EventBuilder;
 using test::joined;
-using test::profile_of;
-using testing::HasSubstr;
 
 TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
   const Findings found = findings(joined(profile_of(
-      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
+      {EventBuilder("copy", 0, 1).layer("in").op(memory_op(500000, 500000)).samples_us({40})},
       50)));
   EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
   EXPECT_EQ(found.why, "Far above the bound 80.0 % (1 kernel) of the step.");
@@ -31,17 +23,14 @@ TEST(Findings, SayThatNoIterationWasFound) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({40})}, 50);
   profile.profiler.iteration_source = "none";
   EXPECT_THAT(findings(joined(profile)).what,
-              testing::MatchesRegex("DOUBTFUL: no iteration was found. Mark the steps .*"
-                                    "The whole run takes 0.050 ms. .*"));
+              MatchesRegex("DOUBTFUL: no iteration was found. Mark the steps .*"
+                           "The whole run takes 0.050 ms. .*"));
 }
 
 TEST(Findings, SlowRowsComeFirst) {
   join::Analysis analysis = joined(profile_of(
-      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({20}),
-       EventBuilder("copy", 2, 3)
-           .layer("out")
-           .op(test::memory_op(500000, 500000))
-           .samples_us({30})},
+      {EventBuilder("copy", 0, 1).layer("in").op(memory_op(500000, 500000)).samples_us({20}),
+       EventBuilder("copy", 2, 3).layer("out").op(memory_op(500000, 500000)).samples_us({30})},
       50));
   for (join::MergedRow& row : analysis.merged) {
     row.predicted_ci90_us = join::Interval{9, 11};
@@ -56,8 +45,7 @@ TEST(Findings, SlowRowsComeFirst) {
 
 TEST(Findings, TimesStandForSharesOfAnIterationThatIsNotKnown) {
   read::Profile profile = profile_of(
-      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
-      50);
+      {EventBuilder("copy", 0, 1).layer("in").op(memory_op(500000, 500000)).samples_us({40})}, 50);
   profile.iter_time_ms.clear();
   const join::Analysis analysis = joined(profile);
   const Findings found = findings(analysis);
@@ -71,7 +59,7 @@ TEST(Findings, AskForWhatIsMissing) {
       joined(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
   EXPECT_THAT(found.next, HasSubstr("Say what x mystery computes"));
   const Findings idle = findings(joined(profile_of(
-      {EventBuilder("copy", 0, 1).op(test::memory_op(500000, 500000)).samples_us({11})}, 100)));
+      {EventBuilder("copy", 0, 1).op(memory_op(500000, 500000)).samples_us({11})}, 100)));
   EXPECT_THAT(idle.next, HasSubstr("Find out what the other 89 % is"));
 }
 
@@ -80,15 +68,12 @@ TEST(Findings, SayWhyNothingIsKnown) {
 }
 
 TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
-  const auto sums =
-      layer_sums(joined(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
-                                    EventBuilder("fc.copy", 1, 2)
-                                        .layer("fc1")
-                                        .op(test::memory_op(500000, 500000))
-                                        .samples_us({15}),
-                                    EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
-                                    EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
-                                   1000)));
+  const auto sums = layer_sums(joined(profile_of(
+      {EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
+       EventBuilder("fc.copy", 1, 2).layer("fc1").op(memory_op(500000, 500000)).samples_us({15}),
+       EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
+       EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
+      1000)));
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_EQ(sums[0].layer, "fc1");
   EXPECT_EQ(sums[0].rows.size(), 3U);
@@ -130,13 +115,13 @@ TEST(Findings, SayWhatTheGpuWaitsForMost) {
 
 TEST(Findings, TheLargestCauseIsTheNextStep) {
   join::Analysis analysis = joined(profile_of(
-      {EventBuilder("copy", 0, 1).op(test::memory_op(500000, 500000)).samples_us({40})}, 1000));
+      {EventBuilder("copy", 0, 1).op(memory_op(500000, 500000)).samples_us({40})}, 1000));
   join::Idle idle = idle_run(join::IdleReason::kLaunchingThread, "fc").idle.front();
   analysis.idle = {idle};
-  EXPECT_THAT(findings(analysis).next, testing::StartsWith("The GPU waits 31 % of the step"));
+  EXPECT_THAT(findings(analysis).next, StartsWith("The GPU waits 31 % of the step"));
   idle.parts[static_cast<std::size_t>(join::IdleReason::kLaunchingThread)].us = 20;
   analysis.idle = {idle};
-  EXPECT_THAT(findings(analysis).next, testing::StartsWith("Far above the bound"));
+  EXPECT_THAT(findings(analysis).next, StartsWith("Far above the bound"));
 }
 
 TEST(Findings, NameTheRankThatTheOthersWaitForAndWhatKeepsIt) {

@@ -1,8 +1,5 @@
 #include "report/text.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::report {
 namespace {

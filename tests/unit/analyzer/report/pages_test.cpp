@@ -1,23 +1,14 @@
 // Tables of docs/ that the code has as well.  INLINE_PROF_WRITE_PAGES=1 writes them.
 #include "read/file_text.hpp"
 #include "report/columns.hpp"
+#include "testing.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 namespace inline_prof {
 namespace {
@@ -44,7 +35,7 @@ void check_part(const char* page, std::string_view first, std::string_view behin
 void check_page(const char* page, std::string_view source, std::string_view expected) {
   const std::string mark =
       fmt::format("<!-- written by the test Pages.{} from {} -->\n",
-                  testing::UnitTest::GetInstance()->current_test_info()->name(), source);
+                  UnitTest::GetInstance()->current_test_info()->name(), source);
   check_part(page, mark, "<!-- end -->", mark + std::string(expected));
 }
 

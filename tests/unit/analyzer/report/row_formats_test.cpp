@@ -1,23 +1,16 @@
 #include "export/formats.hpp"
 #include "joined_profiles.hpp"
 #include "report/tables.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::report {
 namespace {
 
-using test::EventBuilder;
-using test::memory_op;
-using testing::EndsWith;
-using testing::HasSubstr;
-
 join::Analysis analysis_of(const std::string& name) {
-  return test::joined(test::profile_of(
-      {EventBuilder(name, 0, 1).layer("L").samples_us({50}).op(memory_op(4000000, 0)),
-       EventBuilder("b", 2, 3).samples_us({20})},
-      100));
+  return test::joined(
+      profile_of({EventBuilder(name, 0, 1).layer("L").samples_us({50}).op(memory_op(4000000, 0)),
+                  EventBuilder("b", 2, 3).samples_us({20})},
+                 100));
 }
 
 TEST(CsvReport, HasALineForEachEventAndAFieldForEachColumn) {

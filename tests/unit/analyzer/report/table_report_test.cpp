@@ -4,21 +4,12 @@
 #include "read/read_profile.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
+#include "testing.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
 namespace inline_prof::report {
 namespace {
-
-using test::EventBuilder;
-using test::profile_of;
-using testing::HasSubstr;
-using testing::Not;
 
 read::Profile small_profile() {
   return read::read_profile(
@@ -62,10 +53,10 @@ TEST(ShortenedApart, KeepsWhatTellsNamesApart) {
   const std::vector<std::string> names{"fused_fully_connected.fprop.add_bias_and_re_kernel",
                                        "fused_fully_connected.bprop.add_bias_and_re_kernel",
                                        "localized_slot_sparse_embedding_one_hot.forward", "relu"};
-  EXPECT_THAT(shortened_apart(names, 37),
-              testing::ElementsAre("fused_fully_...ted.fprop....re_kernel",
-                                   "fused_fully_...ted.bprop....re_kernel",
-                                   "localized_slot_sp...g_one_hot.forward", "relu"));
+  EXPECT_THAT(
+      shortened_apart(names, 37),
+      ElementsAre("fused_fully_...ted.fprop....re_kernel", "fused_fully_...ted.bprop....re_kernel",
+                  "localized_slot_sp...g_one_hot.forward", "relu"));
 }
 
 TEST(TableReport, ShowsTheIntervalOfAPredictionWhereThereIsRoom) {
@@ -75,7 +66,7 @@ TEST(TableReport, ShowsTheIntervalOfAPredictionWhereThereIsRoom) {
   EXPECT_THAT(table_report(analysis, {.width = 80}), Not(HasSubstr("90 % bound")));
   const std::string wide = table_report(analysis, {.width = 100});
   EXPECT_THAT(wide, HasSubstr("90 % bound"));
-  EXPECT_THAT(wide, testing::ContainsRegex("174.25 +[0-9.]+ to [0-9.]+ compute"));
+  EXPECT_THAT(wide, ContainsRegex("174.25 +[0-9.]+ to [0-9.]+ compute"));
 }
 
 TEST(TableReport, SaysHowManyTimesAreUpperBounds) {
@@ -100,7 +91,7 @@ TEST(TableReport, BeginsWithTheDoubtWhereTheIterationIsDoubtful) {
   profile.profiler.iteration_confidence = 0.9;
   EXPECT_THAT(report_of(profile), Not(HasSubstr("DOUBTFUL")));
   profile.profiler.iteration_confidence = 0.45;
-  EXPECT_THAT(report_of(profile), testing::StartsWith("what        DOUBTFUL: these may be no "));
+  EXPECT_THAT(report_of(profile), StartsWith("what        DOUBTFUL: these may be no "));
 }
 
 TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {

@@ -3,15 +3,11 @@
 #include "entry/hooked_functions.hpp"
 
 #include "hook/driver_functions.hpp"
+#include "testing.hpp"
 
 #include <cuda.h>
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <fstream>
 #include <regex>
-#include <string>
 
 namespace inline_prof::entry {
 namespace {

@@ -2,8 +2,7 @@
 // writer's thread waits for a lock in vain.
 #include "hook/ending.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 #include <csignal>
 
@@ -16,7 +15,7 @@ TEST(TheEnd, NamesTheFileThatWasWrittenBefore) {
     note_file_before_the_end("run/prof.json");
     wait_for_the_end();
   };
-  EXPECT_EXIT(end(), testing::KilledBySignal(SIGTERM),
+  EXPECT_EXIT(end(), KilledBySignal(SIGTERM),
               "^inline_prof: wrote run/prof.json; the last samples are missing, since signal 15 "
               "came inside the driver; next: prof-analyze run/prof.json\n$");
 }
@@ -26,7 +25,7 @@ TEST(TheEnd, SaysThatSamplesAreLostWithoutAFile) {
     ending_signal.store(SIGINT);
     wait_for_the_end();
   };
-  EXPECT_EXIT(end(), testing::KilledBySignal(SIGINT),
+  EXPECT_EXIT(end(), KilledBySignal(SIGINT),
               "^inline_prof: prof.json was not written within 2000 ms after signal 2: the samples "
               "since the last checkpoint are lost\n$");
 }

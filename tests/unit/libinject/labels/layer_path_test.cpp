@@ -1,9 +1,6 @@
 #include "labels/layer_path.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <thread>
+#include "testing.hpp"
 
 namespace inline_prof::labels {
 namespace {

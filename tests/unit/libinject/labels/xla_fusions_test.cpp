@@ -1,16 +1,9 @@
 #include "labels/xla_fusions.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <thread>
+#include "testing.hpp"
 
 namespace inline_prof::labels {
 namespace {
-
-using testing::ElementsAre;
-using testing::Pair;
 using Value = record::OpValue;
 
 constexpr char kModule[] = "XlaModule:#hlo_module=jit_step,program_id=7#";

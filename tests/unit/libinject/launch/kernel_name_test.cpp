@@ -1,8 +1,6 @@
 #include "launch/kernel_name.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::launch {
 namespace {

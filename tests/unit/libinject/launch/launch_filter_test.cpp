@@ -1,11 +1,8 @@
 #include "launch/launch_filter.hpp"
 
+#include "launch/launching_threads.hpp"
 #include "sys/lifecycle.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
+#include "testing.hpp"
 
 namespace inline_prof::launch {
 namespace {
@@ -16,7 +13,7 @@ const void* handle(std::size_t i) {
   return &kMemory[16 * i];
 }
 
-class Filter : public testing::Test {
+class Filter : public Test {
  protected:
   Filter() {
     sys::lifecycle.store(sys::Lifecycle::kOn);
@@ -97,6 +94,36 @@ TEST_F(Filter, CountsLaunchesThatHaveASlot) {
   filter_.add(LaunchFilter::kSearching);
   EXPECT_EQ(counting.thread.load(), nullptr);
   EXPECT_FALSE(filter_.settle(handle(0), nullptr, counted));
+}
+
+// The first thread has read the count and has not written it when the second one comes.  Counts of
+// the second that it wrote over would be lost: all that were made until it runs again.
+TEST(LaunchingThreads, TheSecondWaitsUntilTheFirstHasWrittenItsCount) {
+  prepare_for_launching_threads();
+  timer::LaunchSlot slot;
+  slot.limit = std::numeric_limits<std::uint32_t>::max();
+  ASSERT_TRUE(count_quietly(slot));
+  if (several_threads_launch.load()) GTEST_SKIP() << "the kernel has no membarrier()";
+
+  counting.thread.store(__builtin_thread_pointer());
+  counting.first_thread_counts.store(true);
+  const std::uint32_t read = slot.count.load();
+  std::thread second([&] {
+    for (int i = 0; i < 1000; ++i)
+      EXPECT_TRUE(count_quietly(slot));
+  });
+  while (!several_threads_launch.load())
+    std::this_thread::yield();
+  // Time enough for a second thread that does not wait.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  slot.count.store(read + 1);
+  counting.first_thread_counts.store(false);
+  second.join();
+  EXPECT_EQ(counting.thread.load(), nullptr);
+  EXPECT_EQ(slot.count.load(), 1002U);
+
+  EXPECT_TRUE(count_quietly(slot)) << "with the locked instruction from now on";
+  EXPECT_EQ(slot.count.load(), 1003U);
 }
 
 }  // namespace

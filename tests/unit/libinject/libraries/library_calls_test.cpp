@@ -1,9 +1,7 @@
 // The wrapped vendor functions and their names.
 #include "libraries/library_calls.hpp"
 
-#include <gtest/gtest.h>
-
-#include <array>
+#include "testing.hpp"
 
 namespace inline_prof::libraries {
 namespace {

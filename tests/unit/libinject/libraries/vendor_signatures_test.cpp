@@ -2,6 +2,7 @@
 #include "libraries/call_wrapper.hpp"
 #include "libraries/vendor_cudnn.hpp"
 #include "libraries/vendor_nccl.hpp"
+#include "testing.hpp"
 
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>
@@ -9,8 +10,6 @@
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 #endif
-
-#include <gtest/gtest.h>
 
 namespace inline_prof::libraries {
 namespace {

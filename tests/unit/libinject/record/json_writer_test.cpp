@@ -1,20 +1,11 @@
 #include "record/json_writer.hpp"
 
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <clocale>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <string_view>
 
 namespace inline_prof::record {
 namespace {

@@ -2,20 +2,16 @@
 #include "record/machine_reader.hpp"
 
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
-#include <string>
 #include <unistd.h>
 
 namespace inline_prof::record {
 namespace {
 
 // Each test runs in a process of its own: the simulated GPU reads its variables once.
-#define EXPECT_IN_A_PROCESS(...) EXPECT_EXIT(__VA_ARGS__, testing::ExitedWithCode(0), "")
+#define EXPECT_IN_A_PROCESS(...) EXPECT_EXIT(__VA_ARGS__, ExitedWithCode(0), "")
 
 void end_if(bool is_good, const char* what) {
   if (!is_good) std::fprintf(stderr, "%s\n", what);

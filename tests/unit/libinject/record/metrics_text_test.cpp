@@ -1,31 +1,17 @@
 #include "record/metrics_text.hpp"
 
 #include "record/run_to_write.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <memory>
-#include <sstream>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::record {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 // The lines of one metric, without its head.
 std::vector<std::string> values(const std::string& text, const std::string& metric) {
   std::vector<std::string> found;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line);)
     if (line.starts_with(metric + "{")) found.push_back(line.substr(metric.size()));
-  }
   return found;
 }
 

@@ -2,32 +2,17 @@
 #include "record/output_file.hpp"
 
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <atomic>
 #include <fcntl.h>
-#include <filesystem>
-#include <set>
-#include <string>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace inline_prof::record {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
-using testing::UnorderedElementsAre;
 
 class OutputFileTest : public test::TemporaryFolder {};
 
@@ -134,7 +119,7 @@ TEST_F(OutputFileTest, NeverSharesANameWithAnotherFileOfTheSameMoment) {
   for (std::thread& thread : threads)
     thread.join();
 
-  EXPECT_THAT(errors, testing::Each(IsEmpty()));
+  EXPECT_THAT(errors, Each(IsEmpty()));
   std::set<std::string> taken;
   for (std::size_t i = 0; i < files.size(); ++i) {
     taken.insert(files[i].path());
@@ -167,7 +152,7 @@ TEST_F(OutputFileTest, SaysWhereNothingCanBeWritten) {
     if (sentence != path("locked") + ": no file can be created there: Permission denied") _exit(2);
     _exit(0);
   };
-  EXPECT_EXIT(as_somebody_else(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(as_somebody_else(), ExitedWithCode(0), "");
   EXPECT_TRUE(std::filesystem::is_empty(path("locked")));
 }
 
@@ -191,7 +176,7 @@ TEST_F(OutputFileTest, LosesNothingOnAFullDisk) {
   EXPECT_THAT(error, HasSubstr("cannot be written: No space left on device"));
   EXPECT_EQ(older, "older");
   EXPECT_EQ(kept, "small");
-  EXPECT_THAT(left, testing::UnorderedElementsAre("older.prof.json", "prof.json"));
+  EXPECT_THAT(left, UnorderedElementsAre("older.prof.json", "prof.json"));
 }
 
 // The kernel ends a process that writes past its limit with SIGXFSZ, unless the signal is held
@@ -205,7 +190,7 @@ TEST_F(OutputFileTest, KeepsAHostWithALimitOnFileSizesAlive) {
     const std::string error = ours.write(std::string(10'000, 'x'));
     _exit(error.find("cannot be written: File too large") == std::string::npos ? 1 : 0);
   };
-  EXPECT_EXIT(write_too_much(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(write_too_much(), ExitedWithCode(0), "");
   EXPECT_EQ(content("prof.json"), "older");
   EXPECT_THAT(names(), ElementsAre("prof.json"));
 }

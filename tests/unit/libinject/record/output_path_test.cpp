@@ -2,14 +2,7 @@
 #include "record/output_file.hpp"
 #include "sys/config.hpp"
 #include "temporary_folder.hpp"
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::record {
 namespace {

@@ -1,9 +1,6 @@
 #include "record/overhead_measurement.hpp"
 
-#include <gtest/gtest.h>
-
-#include <random>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::record {
 namespace {
@@ -63,7 +60,7 @@ TEST(OverheadMeasurement, TakesNoSingleSlowIterationForASlowdown) {
   EXPECT_LT(overhead.ci95_percent->second - overhead.ci95_percent->first, 0.1);
 }
 
-class OverheadInterval : public testing::TestWithParam<int> {};
+class OverheadInterval : public TestWithParam<int> {};
 
 // 500 runs: 95 % are 475, with a standard deviation of 5.
 TEST_P(OverheadInterval, HoldsTheTruthAsOftenAsItSays) {
@@ -87,7 +84,7 @@ TEST_P(OverheadInterval, HoldsTheTruthAsOftenAsItSays) {
 const std::vector<int> kGroups =
     INLINE_PROF_TEST_SANITIZED ? std::vector{5} : std::vector{5, 8, 12, 24};
 
-INSTANTIATE_TEST_SUITE_P(Groups, OverheadInterval, testing::ValuesIn(kGroups));
+INSTANTIATE_TEST_SUITE_P(Groups, OverheadInterval, ValuesIn(kGroups));
 
 TEST(OverheadMeasurement, SaysHowManyMoreIterationsItNeeds) {
   const Program program{.slowdown = 0.001, .noise = 0.02};

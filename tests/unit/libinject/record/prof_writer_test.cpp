@@ -2,19 +2,11 @@
 #include "record/prof_writer.hpp"
 
 #include "record/run_to_write.hpp"
+#include "testing.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <fstream>
-#include <memory>
-#include <random>
-#include <set>
-#include <string>
-#include <utility>
 
 namespace inline_prof::record {
 namespace {
@@ -26,7 +18,7 @@ json written(RunRecord& run, WriteFacts facts = {}) {
   return json::parse(prof_json(run, facts));
 }
 
-class ProfJson : public testing::Test {
+class ProfJson : public Test {
  protected:
   void SetUp() override { fill(run_); }
   RunRecord run_;

@@ -2,25 +2,16 @@
 
 #include "sys/log.hpp"
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <string>
-#include <thread>
 
 namespace inline_prof::record {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 // Longer than a loaded machine needs to write a small file.
 constexpr int kPatienceMs = 20'000;
@@ -165,7 +156,7 @@ TEST_F(WriterThreadTest, SaysOnceThatAPathFailsAndThatTheSamplesAreLostAtTheEnd)
   testing::internal::CaptureStderr();
   thread.write_now(true);
   const std::string words = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(words, testing::StartsWith("inline_prof: " + path("absent/prof.json")));
+  EXPECT_THAT(words, StartsWith("inline_prof: " + path("absent/prof.json")));
   EXPECT_THAT(words,
               HasSubstr("No such file or directory; the program is not affected, the samples "
                         "are lost\n"));

@@ -1,12 +1,8 @@
 #include "session/control.hpp"
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <string>
 #include <unistd.h>
-#include <vector>
 
 namespace inline_prof::session {
 namespace {

@@ -1,11 +1,7 @@
 // A month of watching in virtual time: what is spent stays within the share in every hour.
 #include "session/watch_budget.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::session {
 namespace {
@@ -48,10 +44,10 @@ struct Case {
   double gpu_ns = 0;
 };
 
-class WatchBudgetOfAMonth : public testing::TestWithParam<Case> {};
+class WatchBudgetOfAMonth : public TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Pairs, WatchBudgetOfAMonth,
-                         testing::Values(Case{1000, 7'000, 8'000}, Case{1000, 20'000, 8'000},
-                                         Case{5, 2'000'000, 8'000}, Case{3, 5'000, 8'000}));
+                         Values(Case{1000, 7'000, 8'000}, Case{1000, 20'000, 8'000},
+                                Case{5, 2'000'000, 8'000}, Case{3, 5'000, 8'000}));
 
 TEST_P(WatchBudgetOfAMonth, StaysWithinTheShareInEveryHour) {
   WatchBudget budget;

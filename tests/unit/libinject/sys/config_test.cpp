@@ -1,28 +1,17 @@
 // Each variable: default, precedence, and the message about a bad value.
 #include "sys/config.hpp"
 
-#include "complaint.hpp"
 #include "sys/log.hpp"
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <unistd.h>
-#include <vector>
 
 namespace inline_prof::sys {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 // Starts without any variable that the injected library reads.
-class ReadConfig : public testing::Test {
+class ReadConfig : public Test {
  protected:
   ReadConfig() {
     std::vector<std::string> names;
@@ -148,8 +137,8 @@ TEST_F(ReadConfig, WatchesWithinAShareAndNotBesideTheEndOfTheProcess) {
   set("INLINE_PROF_WATCH", "0.02%");
   EXPECT_DOUBLE_EQ(read().watch_share, 0.0002);
   set("INLINE_PROF_EXIT_WHEN_DONE", "1");
-  EXPECT_THAT(complaint(), testing::StartsWith("INLINE_PROF_EXIT_WHEN_DONE=1: expected 0 beside "
-                                               "INLINE_PROF_WATCH"));
+  EXPECT_THAT(complaint(), StartsWith("INLINE_PROF_EXIT_WHEN_DONE=1: expected 0 beside "
+                                      "INLINE_PROF_WATCH"));
 }
 
 TEST_F(ReadConfig, CountsAnEmptyValueAsUnset) {
@@ -310,7 +299,7 @@ TEST_F(ReadConfig, SaysAsMuchAsItIsTold) {
   set("INLINE_PROF_LOG", "error");
   set("INLINE_PROF_NOSUCH", "1");
   testing::internal::CaptureStderr();
-  EXPECT_THAT(read().warnings, testing::SizeIs(1)) << "the file still says it";
+  EXPECT_THAT(read().warnings, SizeIs(1)) << "the file still says it";
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 

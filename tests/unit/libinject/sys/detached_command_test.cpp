@@ -2,17 +2,11 @@
 #include "sys/detached_command.hpp"
 
 #include "temporary_folder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

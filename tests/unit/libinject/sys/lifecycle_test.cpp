@@ -2,13 +2,8 @@
 #include "sys/lifecycle.hpp"
 
 #include "sys/hot_line.hpp"
-#include "sys/log.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cerrno>
-#include <cstdint>
-#include <string>
 #include <unistd.h>
 
 namespace inline_prof::sys {
@@ -26,7 +21,7 @@ TEST(Lifecycle, SaysOnceThatItIsOffAndMakesEveryLaunchAPlainJump) {
     const bool off = lifecycle.load() == Lifecycle::kOff && hot_line.filter.load() == kNoLaunch;
     _exit(off ? 0 : 1);
   };
-  EXPECT_EXIT(turn_off_twice(), testing::ExitedWithCode(0),
+  EXPECT_EXIT(turn_off_twice(), ExitedWithCode(0),
               "^inline_prof: profiling is off: cuEventRecord: a reason\n$");
 }
 
@@ -36,7 +31,7 @@ TEST(Lifecycle, SaysNothingWhereTheEndIsNoFault) {
     turn_off("late", "nobody hears this");
     _exit(lifecycle.load() == Lifecycle::kOff ? 0 : 1);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(end(), ExitedWithCode(0), "^$");
 }
 
 // Another thread may be about to set the filter.
@@ -52,7 +47,7 @@ TEST(Lifecycle, LetsNobodyLookAtLaunchesOnceItIsOff) {
     if (hot_line.filter.load() != kNoLaunch) _exit(3);
     _exit(std::string(off_reason()) == "cuEventRecord: a reason" ? 0 : 4);
   };
-  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "a reason");
+  EXPECT_EXIT(look(), ExitedWithCode(0), "a reason");
 }
 
 TEST(Lifecycle, EndsAfterSixteenVendorErrorsInARow) {
@@ -64,7 +59,7 @@ TEST(Lifecycle, EndsAfterSixteenVendorErrorsInARow) {
     if (vendor_error_count() != 16) _exit(2);
     _exit(lifecycle.load() == Lifecycle::kOff ? 0 : 3);
   };
-  EXPECT_EXIT(fail(), testing::ExitedWithCode(0),
+  EXPECT_EXIT(fail(), ExitedWithCode(0),
               "^inline_prof: profiling is off: cuEventQuery: failed 16 times in a row "
               ".CUresult 701.\n$");
 }
@@ -77,33 +72,7 @@ TEST(Lifecycle, ForgivesErrorsBetweenSuccesses) {
     }
     _exit(lifecycle.load() == Lifecycle::kOff ? 1 : 0);
   };
-  EXPECT_EXIT(fail_now_and_then(), testing::ExitedWithCode(0), "^$");
-}
-
-TEST(Log, WritesOneLineAndKeepsErrno) {
-  testing::internal::CaptureStderr();
-  errno = ENOSPC;
-  say(LogLevel::kError, "%d of %s", 3, "four");
-  EXPECT_EQ(errno, ENOSPC);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "inline_prof: 3 of four\n");
-}
-
-TEST(Log, KeepsToItselfWhatIsNotWanted) {
-  testing::internal::CaptureStderr();
-  say(LogLevel::kInfo, "not by default");
-  set_log_level(LogLevel::kQuiet);
-  say(LogLevel::kError, "not when quiet");
-  set_log_level(LogLevel::kWarning);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-}
-
-TEST(Log, CutsALongLineAndStillEndsIt) {
-  testing::internal::CaptureStderr();
-  say(LogLevel::kError, "%s", std::string(5000, 'x').c_str());
-  const std::string line = testing::internal::GetCapturedStderr();
-  EXPECT_LE(line.size(), 1024U);
-  EXPECT_GT(line.size(), 1000U);
-  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EXIT(fail_now_and_then(), ExitedWithCode(0), "^$");
 }
 
 TEST(HotLine, FindsABitForEveryHandle) {

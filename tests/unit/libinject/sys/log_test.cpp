@@ -1,14 +1,11 @@
 // Lines on stderr, in a process of its own for each test: lines are counted for a whole process.
 #include "sys/log.hpp"
 
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <fcntl.h>
-#include <string>
 #include <unistd.h>
 
 namespace inline_prof::sys {
@@ -42,10 +39,19 @@ TEST(APrintableLine, HasNoBrokenCharacters) {
 TEST(Lines, AreOneWriteEachAndCutAtAKibibyte) {
   const auto speak = [] {
     errno = 4711;
-    say(LogLevel::kWarning, "%s", std::string(5000, 'x').c_str());
+    say(LogLevel::kWarning, "%d %s", 3, std::string(5000, 'x').c_str());
     _exit(errno == 4711 ? 0 : 1);
   };
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^inline_prof: x{1000,1010}\n$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), "^inline_prof: 3 x{998,1008}\n$");
+}
+
+TEST(Lines, OfLevelsThatAreNotWantedAreNotWritten) {
+  testing::internal::CaptureStderr();
+  say(LogLevel::kInfo, "not by default");
+  set_log_level(LogLevel::kQuiet);
+  say(LogLevel::kError, "not when quiet");
+  set_log_level(LogLevel::kWarning);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Lines, EndAfterSixtyFourAndErrorsHaveRoomOfTheirOwn) {
@@ -59,7 +65,7 @@ TEST(Lines, EndAfterSixtyFourAndErrorsHaveRoomOfTheirOwn) {
   for (int i = 0; i < kMostLines; ++i)
     expected += "inline_prof: w\n";
   expected += "inline_prof: 64 lines have been written: further ones are left out\n";
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), expected + "inline_prof: the reason\n$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), expected + "inline_prof: the reason\n$");
 }
 
 TEST(Lines, OfProgressAreNotCounted) {
@@ -68,7 +74,7 @@ TEST(Lines, OfProgressAreNotCounted) {
       say_uncounted("%d", i);
     _exit(0);
   };
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "inline_prof: 199\n$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), "inline_prof: 199\n$");
 }
 
 TEST(Lines, GoNowhereElseThanToWhatWasStderr) {
@@ -82,7 +88,7 @@ TEST(Lines, GoNowhereElseThanToWhatWasStderr) {
     char byte = 0;
     _exit(read(pipe_ends[0], &byte, 1) < 0 ? 0 : 1);
   };
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), "^$");
   close(pipe_ends[0]);
   close(pipe_ends[1]);
 }
@@ -99,7 +105,7 @@ TEST(Lines, IntoAPipeWithoutAReaderAreLost) {
     sigpending(&pending);
     _exit(sigismember(&pending, SIGPIPE) == 0 ? 0 : 1);
   };
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), "^$");
 }
 
 TEST(Lines, DoNotWaitForAReader) {
@@ -115,7 +121,7 @@ TEST(Lines, DoNotWaitForAReader) {
     say(LogLevel::kError, "would never end");
     _exit(0);
   };
-  EXPECT_EXIT(speak(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(speak(), ExitedWithCode(0), "^$");
 }
 
 }  // namespace

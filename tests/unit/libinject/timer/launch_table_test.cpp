@@ -1,13 +1,6 @@
 #include "timer/launch_table.hpp"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <set>
-#include <thread>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::timer {
 namespace {
@@ -21,7 +14,7 @@ const void* function(std::uintptr_t i) {
   return handle(0x5555'0000'0000 + 16 * i);
 }
 
-class LaunchTableTest : public testing::Test {
+class LaunchTableTest : public Test {
  protected:
   std::unique_ptr<LaunchTable> table_ = std::make_unique<LaunchTable>();
 };

@@ -1,13 +1,8 @@
 #include "timer/stream_sharing.hpp"
 
+#include "testing.hpp"
+
 #include <cuda.h>
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdint>
-#include <thread>
-#include <vector>
 
 namespace inline_prof::timer {
 namespace {

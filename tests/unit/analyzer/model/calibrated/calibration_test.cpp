@@ -1,11 +1,6 @@
 #include "model/calibrated/calibration.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-#include <stdexcept>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {

@@ -3,24 +3,15 @@
 #include "model/calibrated/by_source/by_source.hpp"
 
 #include "fit/fits.hpp"
-#include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "model/shipped_parameters.hpp"
+#include "profile_builder.hpp"
 #include "read/file_text.hpp"
 #include "read/parameters.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <string>
-#include <utility>
+#include "testing.hpp"
 
 namespace inline_prof {
 namespace {
-
-read::Machine gpu_named(const std::string& id) {
-  return model::choose_machine(id, model::builtin_machines());
-}
 
 struct HeldOut {
   double error = 0, inside = 0;  // per cent
@@ -28,7 +19,7 @@ struct HeldOut {
 
 HeldOut held_out(const std::string& name) {
   fit::FitRequest request;
-  request.machine = gpu_named("h100-sxm5-80gb");
+  request.machine = builtin_machine("h100-sxm5-80gb");
   request.say = [](std::string_view) {};
   const std::string file = name + "_h100.csv";
   request.tables.emplace_back(read::read_text(INLINE_PROF_TEST_DATA "/aiconfigurator/" + file),
@@ -76,7 +67,7 @@ double width(const model::Prediction& prediction) {
 }
 
 TEST(BySource, AnOperationTakesItsPhaseAndItsKernelsParameters) {
-  const auto machine = gpu_named("h100-sxm5-80gb");
+  const auto machine = builtin_machine("h100-sxm5-80gb");
   const model::Predictor predictor(model::Models::kCalibrated);
   const auto of = [&](const read::Op& op, std::string_view kernel) {
     auto outcome = predictor.predict(op, machine, {kernel, 0});
@@ -110,8 +101,10 @@ TEST(BySource, AnOperationTakesItsPhaseAndItsKernelsParameters) {
 TEST(BySource, AnotherGpuTakesTheNearestOnesWithAWiderInterval) {
   const model::Predictor predictor(model::Models::kCalibrated);
   const auto op = attention_op(2048, 2048, true);
-  const auto own = predictor.predict(op, gpu_named("h100-sxm5-80gb"), {"FlashAttnFwdSm90", 0}),
-             other = predictor.predict(op, gpu_named("h100-pcie-80gb"), {"FlashAttnFwdSm90", 0});
+  const auto own =
+                 predictor.predict(op, builtin_machine("h100-sxm5-80gb"), {"FlashAttnFwdSm90", 0}),
+             other =
+                 predictor.predict(op, builtin_machine("h100-pcie-80gb"), {"FlashAttnFwdSm90", 0});
   ASSERT_TRUE(own.prediction && other.prediction);
   EXPECT_GT(width(*other.prediction), 1.2 * width(*own.prediction));
 }
@@ -120,7 +113,7 @@ TEST(BySource, ASourceWithoutAFastKernelIsNotCarriedToAnotherGeneration) {
   const auto answered_by = [](const std::string& machine) {
     const model::BySource sources(
         model::experts_form(), model::choose_parameters("experts_h200-sxm-141gb_f8e4m3", "experts"),
-        gpu_named(machine));
+        builtin_machine(machine));
     model::Sizes sizes{512, 2816, 704, 8, 128, 1, 3, 0};
     model::experts_form().complete(sizes);
     const auto answer =

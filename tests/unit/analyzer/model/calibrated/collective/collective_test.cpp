@@ -1,15 +1,10 @@
 #include "model/calibrated/collective/collective.hpp"
 
-#include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "model/shipped_parameters.hpp"
 #include "model/units.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "profile_builder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
@@ -69,7 +64,7 @@ read::Op all_reduce_of(std::int64_t bytes, const char* type) {
 // us, but for the one that waits.
 TEST(Collectives, AllReducesOfServingStacksHaveTheirOwnTimes) {
   const Predictor calibrated(Models::kCalibrated);
-  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const read::Machine b200 = builtin_machine("b200-sxm-180gb");
   const auto predicted = [&](const char* kernel) {
     return calibrated.predict(all_reduce_of(5114880, "bf16"), b200, {kernel, 0}).prediction.value();
   };
@@ -97,7 +92,7 @@ TEST(Collectives, TypesThatTheSwitchAddsTakeAsLong) {
 
 TEST(Collectives, AnotherMachineHasItsOwnLinks) {
   const read::Parameters h200 = choose_parameters("collective_h200-sxm-141gb", "collective");
-  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const read::Machine b200 = builtin_machine("b200-sxm-180gb");
   const CalibratedCollectives own(h200, nullptr), other(h200, &b200);
   const auto ratio = [&](double bytes) {
     const auto time = [&](const CalibratedCollectives& model) {
@@ -115,7 +110,7 @@ TEST(Collectives, SendsOfAGpuThatNobodyTimedTakeItsOwnLinks) {
     read::Op op = all_reduce_of(bytes, "bf16");
     op.attributes.front().second = std::string("send_recv");
     return Predictor(Models::kCalibrated)
-        .predict(op, choose_machine(id, builtin_machines()), {"ncclDevKernel_SendRecv", 0})
+        .predict(op, builtin_machine(id), {"ncclDevKernel_SendRecv", 0})
         .prediction.value();
   };
   const Prediction h100 = sent("h100-sxm5-80gb", 1LL << 33),

@@ -1,17 +1,12 @@
 #include "model/calibrated/conv/conv.hpp"
 
 #include "fit/fits.hpp"
-#include "model/machines.hpp"
 #include "model/registry.hpp"
+#include "profile_builder.hpp"
 #include "read/parameters.hpp"
+#include "testing.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 namespace inline_prof::model {
 namespace {
@@ -63,14 +58,13 @@ TEST(ConvKernelName, OfAnotherKernelIsNone) {
 }
 
 read::Machine v100() {
-  return choose_machine("v100-pcie-32gb", builtin_machines());
+  return builtin_machine("v100-pcie-32gb");
 }
 
 ConvAnalytic analytic(ConvDirection direction = ConvDirection::kForward) {
   std::vector<double> values;
-  for (const ParameterSpec& spec : ConvAnalytic::parameters()) {
+  for (const ParameterSpec& spec : ConvAnalytic::parameters())
     values.push_back(spec.start);
-  }
   return {conv_machine(v100(), "f32"), direction, values};
 }
 

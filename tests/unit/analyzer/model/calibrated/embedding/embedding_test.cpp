@@ -1,17 +1,11 @@
 #include "model/calibrated/embedding/embedding.hpp"
 
 #include "model/calibrated/embedding/index_distribution.hpp"
-#include "model/machines.hpp"
+#include "profile_builder.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <list>
-#include <random>
-#include <set>
 #include <unordered_map>
-#include <vector>
 
 namespace inline_prof::model {
 namespace {
@@ -83,7 +77,7 @@ TEST(PredictEmbedding, MoreReuseIsNeverSlower) {
   shape.rows = 1e6;
   shape.bag = 32;
   shape.dim = 128;
-  const read::Machine h200 = choose_machine("h200-sxm-141gb", builtin_machines());
+  const read::Machine h200 = builtin_machine("h200-sxm-141gb");
   double before = 1e30;
   for (const double alpha : {0.0, 0.5, 0.8, 1.0, 1.2}) {
     const auto time = predict_embedding(shape, IndexDistribution::zipf(1e6, alpha), h200);
@@ -103,7 +97,7 @@ TEST(PredictEmbedding, IsNearFbgemmInTwoTraces) {
                            Bags{"v100-sxm2-16gb", 2048, 485, 746, 15.5, 82.4, 4500, 11800}}) {
     EmbeddingShape shape{
         bags.batch, bags.tables, bags.rows, bags.bag, bags.dim, 4, EmbeddingPass::kForward, {}};
-    const read::Machine gpu = choose_machine(bags.machine, builtin_machines());
+    const read::Machine gpu = builtin_machine(bags.machine);
     const auto indices = IndexDistribution::zipf(bags.rows, 0);
     EXPECT_NEAR(predict_embedding(shape, indices, gpu).time_us / bags.forward_us, 1, 0.2);
     shape.pass = EmbeddingPass::kBackwardRowwiseAdagrad;

@@ -1,19 +1,15 @@
 #include "model/calibrated/gemm/gemm.hpp"
 
 #include "model/calibrated/gemm/gemm_analytic.hpp"
-#include "model/machines.hpp"
 #include "model/shipped_parameters.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
+#include "profile_builder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
 
 read::Machine h200() {
-  return choose_machine("h200-sxm-141gb", builtin_machines());
+  return builtin_machine("h200-sxm-141gb");
 }
 
 GemmAnalytic start_model(const read::Machine& machine) {
@@ -65,9 +61,8 @@ TEST(GemmAnalytic, AKnownKernelIsOneOfThoseItChoosesFrom) {
 }
 
 TEST(GemmAnalytic, GivesTheSameWithTheChoiceThatItHasMade) {
-  const auto machines = builtin_machines();
   for (const char* id : {"h200-sxm-141gb", "a100-sxm4-80gb"}) {
-    const GemmAnalytic model = start_model(choose_machine(id, machines));
+    const GemmAnalytic model = start_model(builtin_machine(id));
     for (const GemmShape& shape : {GemmShape{1, 4096, 4096}, GemmShape{129, 7168, 512},
                                    GemmShape{4096, 51200, 64}, GemmShape{64, 128, 65536}}) {
       const GemmTime best = model.predict(shape);
@@ -122,8 +117,7 @@ TEST(GemmFeatures, HoldHowTheProductIsComputed) {
   EXPECT_DOUBLE_EQ(features[5], std::log2(2 / machine.sm_count));  // tiles of 128 x 256
   EXPECT_DOUBLE_EQ(gemm_features(shape, machine, choice, true, 12)[5], features[9]);
   EXPECT_EQ(features.size(), gemm_feature_count(machine) + 2);
-  const GemmMachine coarse =
-      gemm_machine(choose_machine("a100-sxm4-80gb", builtin_machines()), *gemm_types("bf16"));
+  const GemmMachine coarse = gemm_machine(builtin_machine("a100-sxm4-80gb"), *gemm_types("bf16"));
   EXPECT_EQ(gemm_feature_count(coarse), features.size());  // its tile, too
   EXPECT_DOUBLE_EQ(features[11], 6);
 }
@@ -193,8 +187,7 @@ TEST(GemmAnalytic, QuantisingStartsABlockForEachRow) {
 
 TEST(CalibratedGemm, StartsSoonerOnALaterGeneration) {
   const auto start_us = [](const char* set, const char* machine) {
-    const CalibratedGemm gemm(choose_parameters(set, "gemm"),
-                              choose_machine(machine, builtin_machines()));
+    const CalibratedGemm gemm(choose_parameters(set, "gemm"), builtin_machine(machine));
     return gemm.predict({1, 32, 64, 1}).analytic.overhead_us;
   };
   constexpr const char* hopper = "gemm_h100-sxm5-80gb_bf16";

@@ -1,12 +1,6 @@
 #include "model/published/collective/collective_fit.hpp"
 
-#include "complaint.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <stdexcept>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::fit {
 namespace {

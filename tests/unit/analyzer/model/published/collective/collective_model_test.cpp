@@ -2,10 +2,7 @@
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::model::collective {
 namespace {

@@ -3,14 +3,8 @@
 #include "model/published/collective/collective_fit.hpp"
 #include "model/published/collective/curve.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <unistd.h>
+#include "temporary_folder.hpp"
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
@@ -69,14 +63,11 @@ TEST(PublishedCollectives, PredictionsWithOurOwnFit) {
   fit::FitRequest request;
   request.say = [](std::string_view) {};
   request.tables.push_back(read::read_table(golden_path("collective/collectives_curves.csv")));
-  const auto file = std::filesystem::temp_directory_path() /
-                    ("inline_prof_curves." + std::to_string(::getpid()) + ".json");
-  std::ofstream(file) << fit::fit_collective_curves(request).file_text;
+  const TestFolder folder;
   model::ModelOptions options;
-  options.params = file;
+  options.params = folder.file("curves.json", fit::fit_collective_curves(request).file_text);
   expect_golden("collective", "collective/collectives_predictions.csv",
                 {{"time_us", "", 1e-6}, {"bus_bw_gbps", "bus_bw_gbps", 1e-6}}, "", options);
-  std::filesystem::remove(file);
 }
 
 TEST(PublishedCollectives, SizesOfAnUnevenAllToAll) {

@@ -4,12 +4,7 @@
 #include "read/file_text.hpp"
 #include "read/iteration_input.hpp"
 #include "read/json_tree.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {

@@ -1,8 +1,7 @@
 // The models of 2021 to 2024 against what their own code has printed.
 #include "golden.hpp"
 #include "model/published/dlrm/embedding.hpp"
-
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {

@@ -1,12 +1,9 @@
 // The published roofline at its edges, with numbers that can be checked by hand.
-#include "model/machines.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
+#include "profile_builder.hpp"
 #include "read/table.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {
@@ -81,12 +78,11 @@ TEST(Float8RooflineHasNoAnswer, AndNamesTheExceptionOfTheOriginal) {
 // The recipe in which roofline_linear is asked about a product.
 std::string recipe_told_by(const char* type, const char* kernel) {
   const read::Op op{"gemm", "", {{"m", std::int64_t{64}}, {"a_type", std::string(type)}}};
-  const read::Machine h100 = choose_machine("h100-sxm5-80gb", builtin_machines());
+  const read::Machine h100 = builtin_machine("h100-sxm5-80gb");
   const auto inputs =
       find_model("roofline_linear").inputs_of({op, h100, {.name = kernel, .blocks = 0}});
-  for (const auto& [column, value] : inputs.values) {
+  for (const auto& [column, value] : inputs.values)
     if (column.ends_with("recipe")) return std::get<std::string>(value);
-  }
   return "";
 }
 
@@ -113,7 +109,7 @@ TEST(Float8Roofline, TypesAndKernelsTellTheRecipe) {
 
 // A product in nvfp4 is the one of torchao's layer in inference.
 TEST(Float8Roofline, ProductsInNvfp4AreThoseOfInference) {
-  const read::Machine b200 = choose_machine("b200-sxm-180gb", builtin_machines());
+  const read::Machine b200 = builtin_machine("b200-sxm-180gb");
   const read::Op op{"gemm",
                     "",
                     {{"m", std::int64_t{4096}},

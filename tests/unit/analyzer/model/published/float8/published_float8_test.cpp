@@ -4,8 +4,7 @@
 #include "model/row_reader.hpp"
 #include "read/table.hpp"
 #include "read/text_lines.hpp"
-
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {

@@ -1,9 +1,6 @@
 #include "model/published/nvmmh/answering_process.hpp"
 
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::model {
 namespace {

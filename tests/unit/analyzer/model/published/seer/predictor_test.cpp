@@ -1,8 +1,7 @@
 #include "model/published/seer/predictor.hpp"
 
 #include "model/published/seer/golden_files.hpp"
-
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::model::seer {
 namespace {

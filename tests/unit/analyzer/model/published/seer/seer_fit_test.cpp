@@ -1,10 +1,7 @@
 #include "model/published/seer/seer_fit.hpp"
 
 #include "model/published/seer/golden_files.hpp"
-
-#include <gtest/gtest.h>
-
-#include <stdexcept>
+#include "testing.hpp"
 
 namespace inline_prof::fit {
 namespace {
@@ -15,9 +12,8 @@ TEST(RelativeFit, SurvivesColumnsThatSayTheSame) {
   const RelativeFit fit =
       fit_relative(std::vector<LinearSample>{{{1, 2, 0}, 4}, {{2, 4, 0}, 8}, {{3, 6, 0}, 12}});
   EXPECT_LT(fit.rmspe, 1e-12);
-  for (const double coefficient : fit.coefficients) {
+  for (const double coefficient : fit.coefficients)
     EXPECT_TRUE(std::isfinite(coefficient));
-  }
 }
 
 TEST(RelativeFit, RefusesWhatHasNoRelativeError) {
@@ -29,9 +25,8 @@ TEST(RelativeFit, RefusesWhatHasNoRelativeError) {
 TEST(SeerTree, StopsAtItsNumberOfSplits) {
   std::vector<TreeSample> samples;
   samples.reserve(1000);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 1000; ++i)
     samples.push_back({{static_cast<double>(i)}, static_cast<double>((i * 7919) % 1000)});
-  }
   const seer::Tree tree = fit_tree(samples, TreeKind::kRegression, {.max_splits = 5});
   EXPECT_EQ(tree.nodes.size(), 11U);
 }
@@ -46,9 +41,8 @@ TEST(SeerFit, GivesATypeWithoutRowsAModelOfAllRows) {
   EXPECT_NE(found.find("algo2_64x128", "any"), nullptr);
   // A type that a tree may still answer has a time like the others, not one of coefficients 1.
   seer::Parameters compute_bound = found;
-  for (seer::TreeNode& node : compute_bound.trees.at("ctree_algo2_64x128").nodes) {
+  for (seer::TreeNode& node : compute_bound.trees.at("ctree_algo2_64x128").nodes)
     node.value = 0;
-  }
   const seer::Predictor predictor(compute_bound, model::Edition::kCalibrated);
   const read::SeerSample& sample = tables.variants.at("algo2_64x128")[10];
   const auto p = predictor.main_kernel(seer::find_variant("algo2_64x128"), sample.layer,

@@ -1,13 +1,8 @@
 #include "read/seer_tables.hpp"
 
-#include "complaint.hpp"
 #include "model/published/seer/parameters.hpp"
 #include "model/published/seer/predictor.hpp"
-
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::read {
 namespace {
@@ -101,11 +96,11 @@ TEST(ReadSeerLayerListRefuses, AndSaysWhere) {
 }
 
 // A pair of files as read_seer_parameters() takes them.
-class SeerParameterFiles : public testing::Test {
+class SeerParameterFiles : public Test {
  protected:
   [[nodiscard]] std::string complaint(const std::string& coefficients, const std::string& trees) {
-    const auto folder = std::filesystem::path(testing::TempDir()) /
-                        testing::UnitTest::GetInstance()->current_test_info()->name();
+    const auto folder =
+        std::filesystem::path(TempDir()) / UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "coeffs.csv") << "model,kind,coef,value\n" << coefficients;
     std::ofstream(folder / "trees.csv")
