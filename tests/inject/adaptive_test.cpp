@@ -1,16 +1,9 @@
 // Policy adaptive, with a step that has too many launches to measure each of them often.
 #include "run_host.hpp"
-
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kWarmup = 10;       // iterations, the default
 constexpr int kFirstLayerUs = 5;  // of kernel_0_, whatever its grid

@@ -1,17 +1,10 @@
 #include "run_host.hpp"
+#include "testing.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
 #include <sys/stat.h>
 
 namespace inline_prof::test {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 HostOptions hundred_iterations(const Texts& settings) {
   return {.arguments = {"--iterations=100"}, .environment = settings, .seconds = 20};
@@ -31,7 +24,7 @@ TEST(Configuration, ASettingThatCannotBeFollowedEndsProfilingWithASentence) {
     EXPECT_EQ(run.exit_status, 0);
     EXPECT_EQ(run.output, std::string("inline_prof: profiling is off: ") + sentence +
                               "\nhost ok, 500 launches\n");
-    EXPECT_THAT(place.files(), ElementsAre());
+    EXPECT_THAT(place.names(), ElementsAre());
   }
 }
 
@@ -40,7 +33,7 @@ TEST(Configuration, IsOffWhereTheUserSaysSo) {
     const Workplace place;
     const HostRun run = run_host(place, "host_training", hundred_iterations({setting}));
     EXPECT_EQ(run.output, "host ok, 500 launches\n") << setting;
-    EXPECT_THAT(place.files(), ElementsAre());
+    EXPECT_THAT(place.names(), ElementsAre());
   }
 }
 
@@ -51,9 +44,9 @@ TEST(Configuration, AScheduleThatCannotBeUsedEndsProfilingAtOnce) {
     std::function<void(const Workplace&)> make;
   } rows[] = {
       {"No such file", [](auto&) {}},
-      {"line 1", [](auto& place) { place.write("schedule", R"({"warmup": 10, "layers)"); }},
+      {"line 1", [](auto& place) { place.file("schedule", R"({"warmup": 10, "layers)"); }},
       {"",  // a pipe that nobody writes to: the program does not wait for one either
-       [](auto& place) { ASSERT_EQ(mkfifo((place.path() / "schedule").c_str(), 0600), 0); }},
+       [](auto& place) { ASSERT_EQ(mkfifo(place.path("schedule").c_str(), 0600), 0); }},
   };
   for (const auto& [complaint, make] : rows) {
     const Workplace place;
@@ -62,10 +55,9 @@ TEST(Configuration, AScheduleThatCannotBeUsedEndsProfilingAtOnce) {
         run_host(place, "host_training",
                  hundred_iterations({"INLINE_PROF_SCHEDULE=schedule", "INLINE_PROF_OUT=out.json"}));
     EXPECT_EQ(run.exit_status, 0) << run.output;
-    EXPECT_THAT(run.output,
-                testing::StartsWith("inline_prof: profiling is off: schedule: schedule"));
+    EXPECT_THAT(run.output, StartsWith("inline_prof: profiling is off: schedule: schedule"));
     EXPECT_THAT(lines_of(run.output), ElementsAre(HasSubstr(complaint), "host ok, 500 launches"));
-    EXPECT_FALSE(exists(place.path() / "out.json"));
+    EXPECT_FALSE(std::filesystem::exists(place.path("out.json")));
   }
 }
 

@@ -1,19 +1,9 @@
 // CUPTI as the backend, and as a cross-check.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::Each;
-using testing::HasSubstr;
-using testing::Not;
 
 const Texts kCuptiSchedule{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
                            "INLINE_PROF_OVERHEAD=0"};
@@ -43,7 +33,7 @@ HostOptions client(const char* subscribes, const char* variable) {
 }
 
 long calls_of(const Workplace& place, const std::string& function) {
-  return std::ranges::count(lines_of(place.text("calls.log")), function);
+  return std::ranges::count(lines_of(place.content("calls.log")), function);
 }
 
 std::set<std::string> events_of(const json& profile) {
@@ -121,7 +111,7 @@ TEST(CuptiBackend, CannotBeTheDriversUnderInjection) {
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_THAT(run.output, HasSubstr("profiling is off: configuration: INLINE_PROF_BACKEND=driver: "
                                     "expected cupti under CUDA_INJECTION64_PATH"));
-  EXPECT_THAT(place.files(), Not(testing::Contains("prof.json")));
+  EXPECT_THAT(place.names(), Not(Contains("prof.json")));
 }
 
 TEST(CuptiBackend, SaysWhoHasCupti) {
@@ -206,7 +196,7 @@ TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
   EXPECT_EQ(run.output, "inline_prof: " + sentence + "\nhost ok\n");
   EXPECT_EQ(run.profile["complete"], true);
   EXPECT_FALSE(run.profile.contains("cross_check"));
-  EXPECT_THAT(run.profile["warnings"], testing::Contains(sentence));
+  EXPECT_THAT(run.profile["warnings"], Contains(sentence));
   EXPECT_EQ(run.profile["events"].size(), 2U);
 }
 

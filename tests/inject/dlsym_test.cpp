@@ -1,17 +1,9 @@
 // Look-ups of functions: programs find what they would have found without the library.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <iterator>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 HostOptions alone(HostOptions options) {
   options.with_library = false;

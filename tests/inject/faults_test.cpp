@@ -4,17 +4,10 @@
 // allocations are counted in a run of their own.  So new ones are tested, too.
 #include "run_host.hpp"
 #include "sys/cuda_api.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <string>
 #include <sys/syscall.h>
-#include <vector>
 
 namespace inline_prof::test {
 namespace {
@@ -56,7 +49,7 @@ std::vector<Fault> all_faults() {
   return faults;
 }
 
-class ADriverCallThatFails : public testing::TestWithParam<Fault> {
+class ADriverCallThatFails : public TestWithParam<Fault> {
  protected:
   static HostRun run(const std::string& rule, bool with_library) {
     const bool has_graphs = GetParam().has_graphs;
@@ -87,10 +80,9 @@ TEST_P(ADriverCallThatFails, DoesNotReachTheApplication) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ADriverCallThatFails, testing::ValuesIn(all_faults()),
-                         [](const auto& row) {
-                           return row.param.function + (row.param.has_graphs ? "WithGraphs" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(All, ADriverCallThatFails, ValuesIn(all_faults()), [](const auto& row) {
+  return row.param.function + (row.param.has_graphs ? "WithGraphs" : "");
+});
 
 // --- system calls and allocations
 
@@ -112,13 +104,13 @@ const std::vector<Program> kPrograms = {
     {"told_to_end", "host_ways", {"ends", "SIGTERM"}},
 };
 
-class AFault : public testing::TestWithParam<Program> {
+class AFault : public TestWithParam<Program> {
  protected:
   void SetUp() override {
     if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer makes calls and allocates itself";
     alone_ = run({}, false);
     if (run({"FAULT_LIST=list"}).exit_status == 77) GTEST_SKIP() << "no filter for system calls";
-    const std::string counts = place_.text("list");
+    const std::string counts = place_.content("list");
     for (std::size_t at = 0; at + sizeof(long) <= counts.size(); at += sizeof(long)) {
       long count = 0;
       std::memcpy(&count, counts.data() + at, sizeof count);
@@ -197,7 +189,7 @@ TEST_P(AFault, OfASlowDiskDelaysNoEnd) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AFault, testing::ValuesIn(kPrograms),
+INSTANTIATE_TEST_SUITE_P(All, AFault, ValuesIn(kPrograms),
                          [](const auto& row) { return std::string(row.param.name); });
 
 // The device does nothing, and a thread that yields the processor waits long for it.  Calibration,

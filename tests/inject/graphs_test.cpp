@@ -1,18 +1,11 @@
 // Programs that replay CUDA graphs: one kernel inside a replay is timed, and nothing else changes.
 #include "run_host.hpp"
+#include "testing.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <string>
-#include <vector>
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kFirstUs = 5;  // of kernel_0_, a tenth of a microsecond more for each block
 constexpr int kStepUs = 3;
@@ -62,13 +55,12 @@ bool is_copy(const json& event) {
 }
 
 long count_calls(const ProfiledRun& run, const std::string& function) {
-  return std::ranges::count(lines_of(run.place.text("calls.txt")), function);
+  return std::ranges::count(lines_of(run.place.content("calls.txt")), function);
 }
 
 double graph_bias_us(const json& profile) {
-  for (const json& calibration : profile["calibration"]) {
+  for (const json& calibration : profile["calibration"])
     if (calibration["state"] == "graph") return calibration["empty_pair_us"]["median"];
-  }
   ADD_FAILURE() << "no calibration of pairs in graphs";
   return 0;
 }
@@ -104,9 +96,8 @@ void expect_times_of_kernels(const json& profile) {
 // Events of kernels and graphs with a flag.
 std::vector<json> flagged(const json& profile, const std::string& flag) {
   std::vector<json> events;
-  for (const json& event : profile["events"]) {
+  for (const json& event : profile["events"])
     if (has_flag(event, flag) && !is_copy(event)) events.push_back(event);
-  }
   return events;
 }
 
@@ -128,7 +119,7 @@ struct Shape {
   friend void PrintTo(const Shape& row, std::ostream* out) { *out << row.name; }
 };
 
-class GraphsOf : public testing::TestWithParam<Shape> {};
+class GraphsOf : public TestWithParam<Shape> {};
 
 TEST_P(GraphsOf, HaveATimeForEachKernel) {
   const GraphRun run(GetParam().arguments, GetParam().environment);
@@ -141,11 +132,11 @@ TEST_P(GraphsOf, HaveATimeForEachKernel) {
 
 INSTANTIATE_TEST_SUITE_P(
     AProgram, GraphsOf,
-    testing::Values(Shape{"Branches", {"branches"}, 5},  // what runs beside a kernel still does
-                    Shape{"TwoExecs", {"chain", "execs=2", "replays=2"}, 24},
-                    Shape{"TwoDevices", {"devices"}, 12, {"SIMGPU_DEVICES=2"}},
-                    Shape{"TwoDevicesWithThreads", {"threads"}, 12, {"SIMGPU_DEVICES=2"}},
-                    Shape{"ParametersThatChange", {"set_params", "every=1"}, 2}),
+    Values(Shape{"Branches", {"branches"}, 5},  // what runs beside a kernel still does
+           Shape{"TwoExecs", {"chain", "execs=2", "replays=2"}, 24},
+           Shape{"TwoDevices", {"devices"}, 12, {"SIMGPU_DEVICES=2"}},
+           Shape{"TwoDevicesWithThreads", {"threads"}, 12, {"SIMGPU_DEVICES=2"}},
+           Shape{"ParametersThatChange", {"set_params", "every=1"}, 2}),
     [](const auto& row) { return row.param.name; });
 
 TEST(Graphs, KernelsKeepTheLayerOfTheirCaptureAndAtMostOneMoreGraphIsMadeForEach) {
@@ -182,7 +173,7 @@ TEST(Graphs, CapturedInEveryIterationAreMeasuredInTheCapture) {
   expect_label(run.profile, label);
 }
 
-class RandomGraphs : public testing::TestWithParam<int> {};
+class RandomGraphs : public TestWithParam<int> {};
 
 TEST_P(RandomGraphs, EveryKernelIsWithinItsTolerance) {
   const GraphRun run({"random", "grid=16", "nodes=" + std::to_string(GetParam())},
@@ -200,7 +191,7 @@ TEST_P(RandomGraphs, EveryKernelIsWithinItsTolerance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfManySizes, RandomGraphs,
-                         testing::Values(10, 200, INLINE_PROF_TEST_SANITIZED ? 500 : 2000));
+                         Values(10, 200, INLINE_PROF_TEST_SANITIZED ? 500 : 2000));
 
 TEST(Graphs, IterationsAreFoundWhereOneGraphIsAllThatIsReplayed) {
   const GraphRun run({"random", "nodes=60", "boundaries=0"}, {"INLINE_PROF_POLICY=adaptive"});
@@ -210,7 +201,7 @@ TEST(Graphs, IterationsAreFoundWhereOneGraphIsAllThatIsReplayed) {
 
 // --- graphs that cannot be taken apart, and why
 
-class GraphsAsAWhole : public testing::TestWithParam<Shape> {};
+class GraphsAsAWhole : public TestWithParam<Shape> {};
 
 TEST_P(GraphsAsAWhole, SayWhy) {
   const GraphRun run(GetParam().arguments, GetParam().environment);
@@ -222,10 +213,10 @@ TEST_P(GraphsAsAWhole, SayWhy) {
 
 INSTANTIATE_TEST_SUITE_P(
     AProgram, GraphsAsAWhole,
-    testing::Values(Shape{"it is replayed on several streams", {"two_streams"}, 2},
-                    Shape{"INLINE_PROF_GRAPH_COPIES", {"chain"}, 1, {"INLINE_PROF_GRAPH_COPIES=0"}},
-                    Shape{"the program changes it again and again", {"update", "every=1"}, 1},
-                    Shape{"the program makes it anew again and again", {"remaking", "every=1"}, 1}),
+    Values(Shape{"it is replayed on several streams", {"two_streams"}, 2},
+           Shape{"INLINE_PROF_GRAPH_COPIES", {"chain"}, 1, {"INLINE_PROF_GRAPH_COPIES=0"}},
+           Shape{"the program changes it again and again", {"update", "every=1"}, 1},
+           Shape{"the program makes it anew again and again", {"remaking", "every=1"}, 1}),
     [](const auto& row) { return row.param.arguments.front(); });
 
 TEST(Graphs, ThatAllocateMemoryAreTimedAsAWhole) {
@@ -342,7 +333,7 @@ TEST(Graphs, LetTheHostEndWhileOneOfThemIsMeasured) {
   }
 }
 
-class AFailingCall : public testing::TestWithParam<const char*> {};
+class AFailingCall : public TestWithParam<const char*> {};
 
 TEST_P(AFailingCall, DoesNotReachTheApplication) {
   const GraphRun run({"chain"}, {std::string("SIMGPU_FAIL=") + GetParam()});
@@ -355,20 +346,21 @@ TEST_P(AFailingCall, DoesNotReachTheApplication) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    OfOurs, AFailingCall,
-    testing::Values("cuGraphClone", "cuGraphNodeFindInClone", "cuGraphNodeGetType",
-                    "cuGraphKernelNodeGetParams", "cuGraphNodeGetDependencies",
-                    "cuGraphNodeGetDependentNodes", "cuGraphAddEventRecordNode",
-                    "cuGraphAddDependencies", "cuGraphRemoveDependencies", "cuGraphUpload",
-                    "cuGraphInstantiateWithFlags:after=4", "cuGraphExecEventRecordNodeSetEvent",
-                    "cuGraphInstantiateWithFlags:2:after=4:count=1", "cuGraphGetNodes"),
-    [](const auto& call) {
-      std::string name = call.param;
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(OfOurs, AFailingCall,
+                         Values("cuGraphClone", "cuGraphNodeFindInClone", "cuGraphNodeGetType",
+                                "cuGraphKernelNodeGetParams", "cuGraphNodeGetDependencies",
+                                "cuGraphNodeGetDependentNodes", "cuGraphAddEventRecordNode",
+                                "cuGraphAddDependencies", "cuGraphRemoveDependencies",
+                                "cuGraphUpload", "cuGraphInstantiateWithFlags:after=4",
+                                "cuGraphExecEventRecordNodeSetEvent",
+                                "cuGraphInstantiateWithFlags:2:after=4:count=1", "cuGraphGetNodes"),
+                         [](const auto& call) {
+                           std::string name = call.param;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace inline_prof::test

@@ -2,20 +2,10 @@
 // Faults are planted in the simulated driver and in the application's surroundings, never in our
 // code.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
 
 const std::string kOk = "host ok, 1000 launches\n";
 const std::string kOff = "inline_prof: profiling is off: ";
@@ -35,7 +25,7 @@ struct Trouble {
   friend void PrintTo(const Trouble& row, std::ostream* out) { *out << row.name; }
 };
 
-class TheHost : public testing::TestWithParam<Trouble> {};
+class TheHost : public TestWithParam<Trouble> {};
 
 TEST_P(TheHost, IsUnharmed) {
   const Workplace place;
@@ -44,7 +34,7 @@ TEST_P(TheHost, IsUnharmed) {
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(run.output, GetParam().said + kOk);
   if (!GetParam().is_complete) return;
-  EXPECT_THAT(place.files(), ElementsAre("prof.json"));
+  EXPECT_THAT(place.names(), ElementsAre("prof.json"));
   EXPECT_EQ(place.json()["complete"], true);
 }
 
@@ -84,7 +74,7 @@ std::vector<Trouble> all_troubles() {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TheHost, testing::ValuesIn(all_troubles()),
+INSTANTIATE_TEST_SUITE_P(All, TheHost, ValuesIn(all_troubles()),
                          [](const auto& row) { return std::string(row.param.name); });
 
 TEST(TheProgram, SeesItsOwnErrors) {
@@ -211,14 +201,14 @@ TEST(AMillionLabels, AreMoreThanAreKept) {
 TEST(AnUnwritableFolder, IsSaidAtOnceAndTrainingGoesOn) {
   const Workplace place;
   // Root may write anywhere but where a file is in the way.
-  place.write("taken", "mine");
+  place.file("taken", "mine");
   const HostRun run =
       run_host(place, "host_training", two_hundred_iterations({"INLINE_PROF_DIR=taken/deeper"}));
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_THAT(run.output, HasSubstr(kOff + "output: "));
   EXPECT_THAT(run.output, HasSubstr("taken/deeper: cannot be made: Not a directory"));
   EXPECT_THAT(run.output, EndsWith(kOk));
-  EXPECT_THAT(place.files(), ElementsAre("taken"));
+  EXPECT_THAT(place.names(), ElementsAre("taken"));
 }
 
 // --- programs that have nothing to do with CUDA
@@ -228,7 +218,7 @@ TEST(AProgramWithoutCuda, IsLeftAlone) {
   const HostRun run = run_host(place, "host_without_cuda", {});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 1 thread\n");
-  EXPECT_THAT(place.files(), ElementsAre());
+  EXPECT_THAT(place.names(), ElementsAre());
 }
 
 TEST(AProgramWithoutCuda, MayBeAShellOrPython) {
@@ -248,7 +238,7 @@ TEST(AProgramWithoutCuda, MayBeAShellOrPython) {
                               "if pid == 0: os._exit(5)\n"
                               "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"}});
   EXPECT_EQ(python.output, "True\nb'child ok\\n'\n5\n");
-  EXPECT_THAT(place.files(), ElementsAre());
+  EXPECT_THAT(place.names(), ElementsAre());
 }
 
 }  // namespace

@@ -2,24 +2,11 @@
 #include "launch_program.hpp"
 #include "launch_recording.hpp"
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
 
-using nlohmann::json;
 using schedule::test::LaunchProgram;
 
 constexpr double kKernelUs = 10;
@@ -51,11 +38,11 @@ Found find_iterations(const std::string& shape, const std::string& warmup = "3",
   // The first kernel of the iteration, the one at the end of the forward pass, and one behind.
   options.files["prof.events"] = "k103_\nk111_\nk112_\n";
   const ProfiledRun run("host_iterations", options);
-  EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
+  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
   Found found{.profile = run.profile, .program = schedule::test::program_named(shape)};
 
   // The application has run this very program.
-  std::istringstream truth(run.place.text("truth.txt"));
+  std::istringstream truth(run.place.content("truth.txt"));
   std::vector<std::uint64_t> starts;
   for (std::uint64_t start = 0; truth >> start;)
     starts.push_back(start);
@@ -101,7 +88,7 @@ int samples_in_their_places(const json& profile, const LaunchProgram& program) {
   return samples;
 }
 
-class IterationsOf : public testing::TestWithParam<const char*> {};
+class IterationsOf : public TestWithParam<const char*> {};
 
 TEST_P(IterationsOf, AreFoundWhereTheyBegin) {
   const auto [profile, program] = find_iterations(GetParam());
@@ -113,8 +100,8 @@ TEST_P(IterationsOf, AreFoundWhereTheyBegin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AProgram, IterationsOf,
-                         testing::Values("plain", "accumulation", "evaluation", "alternating",
-                                         "streams_threads", "data_dependent"),
+                         Values("plain", "accumulation", "evaluation", "alternating",
+                                "streams_threads", "data_dependent"),
                          [](const auto& shape) { return std::string(shape.param); });
 
 // Micro-steps are taken for iterations at first; the warm-up begins again at the optimizer's step.
@@ -212,7 +199,7 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
   EXPECT_FALSE(profile["profiler"].contains("iteration_launches"));
   EXPECT_EQ(profile["events"].size(), 10) << profile["warnings"];
   EXPECT_EQ(profile["complete"], false);
-  EXPECT_THAT(run.output, testing::HasSubstr("it ended before anything was timed"));
+  EXPECT_THAT(run.output, HasSubstr("it ended before anything was timed"));
 }
 
 // Megatron's step waits 40 times and more.
@@ -258,7 +245,7 @@ TEST(Iterations, AreNotTheBatchesOfAnEvaluation) {
   const auto passes = phase["stretches"][0][1].get<int>() - phase["iterations"].get<int>();
   EXPECT_GE(passes, 6);
   EXPECT_THAT(run.profile["warnings"].dump(),
-              testing::HasSubstr(std::to_string(passes) + " passes that began"));
+              HasSubstr(std::to_string(passes) + " passes that began"));
 }
 
 // Two launches behind every eighth time may be the update that eight micro-steps are for.
@@ -271,7 +258,7 @@ TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
   EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 100) << run.output;
   EXPECT_LT(run.profile["profiler"]["iteration_confidence"], 0.5);
   EXPECT_EQ(run.profile["complete"], false);
-  EXPECT_THAT(run.output, testing::HasSubstr("confidence below 0.5"));
+  EXPECT_THAT(run.output, HasSubstr("confidence below 0.5"));
 }
 
 // A loop of the set-up that repeats like iterations, then iterations without a wait.  That these
@@ -305,13 +292,13 @@ std::string recording_file(const std::string& name) {
   return INLINE_PROF_TEST_DATA "/recordings/" + name + ".txt";
 }
 
-class RecordedIterationsOf : public testing::TestWithParam<const char*> {};
+class RecordedIterationsOf : public TestWithParam<const char*> {};
 
 // The first event of an iteration begins with it.
 TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
   const std::string file = recording_file(GetParam());
   const ProfiledRun run("host_recording", searching({file}, kOneSample));
-  EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
+  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
   const json& profile = run.profile;
   const auto recording = schedule::test::read_recording(file);
   const auto sequence = schedule::test::sequence_of(recording);
@@ -333,10 +320,10 @@ TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AProgram, RecordedIterationsOf,
-                         testing::Values("dlrm_adagrad", "frameworks/megatron_pipeline_4_first",
-                                         "frameworks/megatron_pipeline_4_last",
-                                         "frameworks/replicated_2", "gpt_accumulated_2_deep",
-                                         "gpt_fused", "lightning", "resnet18", "vit"),
+                         Values("dlrm_adagrad", "frameworks/megatron_pipeline_4_first",
+                                "frameworks/megatron_pipeline_4_last", "frameworks/replicated_2",
+                                "gpt_accumulated_2_deep", "gpt_fused", "lightning", "resnet18",
+                                "vit"),
                          [](const auto& name) {
                            return std::filesystem::path(name.param).filename().string();
                          });
@@ -355,9 +342,8 @@ TEST(RecordedIterations, AreNotFoundButTheTimeIsThatOfTheWholeRun) {
        .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto"},
        .files = {{"model.json", R"({"noise": 0, "rules": [{"name": "*", "duration_us": 10}]})"}}});
   double kernels = 0;
-  for (const json& event : run.profile["events"]) {
+  for (const json& event : run.profile["events"])
     if (event.contains("kernel_name")) kernels += event["calls"].get<double>();
-  }
   EXPECT_NEAR(run.profile["iter_time_ms"][0].get<double>(), kernels * 0.01, kernels * 0.001);
   EXPECT_EQ(run.profile["complete"], false);
 }

@@ -1,12 +1,9 @@
 // A plan of cuDNN's backend describes its launches (hosts/host_library_calls_cudnn.cpp).
 #include "run_host.hpp"
-
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
 
 const Texts kShortCudnn{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 

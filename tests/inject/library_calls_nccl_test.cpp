@@ -1,16 +1,9 @@
 // NCCL's calls, alone, in groups, by copies and in graphs (hosts/host_nccl.cpp).
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 HostOptions ranks(const char* mode, const Texts& more = {}) {
   return {.arguments = {mode},
@@ -56,7 +49,7 @@ TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
       "source": "ncclAllReduce"})"));
 
   // One identity on all ranks; the message's size as nccl-tests give it, of both ranks' parts.
-  EXPECT_THAT(first[1]["comm"].get<std::string>(), testing::MatchesRegex("0x[0-9a-f]{16}"));
+  EXPECT_THAT(first[1]["comm"].get<std::string>(), MatchesRegex("0x[0-9a-f]{16}"));
   for (const auto& all : {first, second}) {
     for (std::size_t i = 1; i < all.size(); ++i)
       EXPECT_EQ(all[i]["comm"], first[1]["comm"]) << all[i];
@@ -102,7 +95,7 @@ TEST(ACollectiveThatFails, GivesTheHostNcclsError) {
 }
 
 // NCCL waits until every graph that holds one of its launches is gone, copies of ours among them.
-class GraphsOfCollectives : public testing::TestWithParam<const char*> {};
+class GraphsOfCollectives : public TestWithParam<const char*> {};
 
 TEST_P(GraphsOfCollectives, AreCopiedOnlyWhileTheHostKeepsThem) {
   const ProfiledRun run(
@@ -122,7 +115,7 @@ TEST_P(GraphsOfCollectives, AreCopiedOnlyWhileTheHostKeepsThem) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(TheHost, GraphsOfCollectives, testing::Values("keep", "destroy"),
+INSTANTIATE_TEST_SUITE_P(TheHost, GraphsOfCollectives, Values("keep", "destroy"),
                          [](const auto& row) { return std::string(row.param); });
 
 }  // namespace

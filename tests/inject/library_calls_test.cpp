@@ -1,15 +1,9 @@
 // Calls of cuBLAS describe their launches, and the program gets the library's own results.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 const Texts kShortBlas{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 
@@ -113,7 +107,7 @@ TEST(ACublasCall, IsLeftAloneWhereProfilingIsOff) {
   const HostRun run =
       run_host(place, "host_library_calls", {.environment = {"INLINE_PROF_DISABLE=1"}});
   EXPECT_EQ(run.output, "host ok\n");
-  EXPECT_TRUE(place.files().empty());
+  EXPECT_TRUE(place.names().empty());
 }
 
 TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {

@@ -1,20 +1,10 @@
 // Runs that begin, stop and end at other times than the program: signals, triggers, and the
 // measurement of the overhead.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr int kKilledByTerm = 128 + 15;
 
@@ -52,7 +42,7 @@ TEST(AProgramThatIsTerminated, InItsWarmUpLeavesWhatItHasMet) {
 
 TEST(TheLastLine, NamesTheFileAndWhatToDoNext) {
   const Workplace place;
-  const std::string file = (place.path() / "prof").string();
+  const std::string file = place.path("prof");
   const HostOptions options{.arguments = {"--iterations=200"}};
   EXPECT_EQ(run_host(place, "host_training", options).wrote,
             file + ".json; next: prof-analyze " + file + ".json");
@@ -80,7 +70,7 @@ TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
       {.arguments = {"--iterations=300"}, .environment = {"INLINE_PROF_TRIGGER=signal:USR1"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 1500 launches\n");
-  EXPECT_THAT(place.files(), IsEmpty());
+  EXPECT_THAT(place.names(), IsEmpty());
 }
 
 // Pairs in graphs are of no interest without graphs, and a program that ends destroys its streams,

@@ -1,19 +1,12 @@
 // Copies, fills and stream operations on memory are events, counted and measured as launches are,
 // and the program gets the same data as without the library.
 #include "run_host.hpp"
+#include "testing.hpp"
 
 #include <cuda.h>
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <map>
-#include <string>
-
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kSamples = 10;
 
@@ -46,8 +39,7 @@ Texts copies_in(const json& profile) {
 
 void expect_all_measured(const json& profile) {
   EXPECT_EQ(profile["complete"], true) << profile["warnings"];
-  for (const json& event : profile["events"])
-    EXPECT_EQ(event["measured_times_ms"].size(), kSamples) << event["event_name"];
+  expect_samples_of_each(profile, kSamples);
 }
 
 const Texts kStep{"memcpy_HtoD 1000 host_to_device pinned",
@@ -84,7 +76,7 @@ TEST(Memory, EachWayToMoveItIsAnEventWithItsBytes) {
 TEST(Memory, EachCopyIsCountedOnce) {
   const ProfiledRun run("host_memory", copying("unmarked", {"SIMGPU_TIMELINE=timeline.txt"}));
   std::map<std::string, std::int64_t> done;
-  for (const std::string& line : lines_of(run.place.text("timeline.txt")))
+  for (const std::string& line : lines_of(run.place.content("timeline.txt")))
     ++done[line.substr(0, line.find('\t'))];
   std::map<std::string, std::int64_t> counted;
   for (const json& event : run.profile["events"]) {
@@ -136,7 +128,7 @@ TEST(Memory, WithoutPointerAttributesCopiesAreMeasuredAllTheSame) {
 }
 
 // Each wrapped call fails in turn, in an iteration that is counted and in one that is measured.
-class ACopyThatFails : public testing::TestWithParam<const char*> {};
+class ACopyThatFails : public TestWithParam<const char*> {};
 
 TEST_P(ACopyThatFails, IsTheApplicationsToHear) {
   for (const char* before : {"0", "1", "30", "230"}) {
@@ -150,10 +142,10 @@ TEST_P(ACopyThatFails, IsTheApplicationsToHear) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEachKind, ACopyThatFails,
-                         testing::Values("cuMemcpyHtoDAsync", "cuMemcpyDtoDAsync", "cuMemcpyDtoH",
-                                         "cuMemcpyAsync", "cuMemsetD8Async", "cuMemsetD32Async",
-                                         "cuMemsetD2D16Async", "cuMemcpy2DAsync", "cuMemcpy3DAsync",
-                                         "cuMemcpyPeerAsync", "cuStreamWriteValue32"),
+                         Values("cuMemcpyHtoDAsync", "cuMemcpyDtoDAsync", "cuMemcpyDtoH",
+                                "cuMemcpyAsync", "cuMemsetD8Async", "cuMemsetD32Async",
+                                "cuMemsetD2D16Async", "cuMemcpy2DAsync", "cuMemcpy3DAsync",
+                                "cuMemcpyPeerAsync", "cuStreamWriteValue32"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

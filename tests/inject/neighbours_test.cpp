@@ -1,11 +1,6 @@
 // Other libraries that are preloaded into the application, before and behind ours.
 #include "run_host.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <utility>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
@@ -16,7 +11,7 @@ struct Neighbour {
   bool comes_first;
 };
 
-class APreloadedNeighbour : public testing::TestWithParam<Neighbour> {};
+class APreloadedNeighbour : public TestWithParam<Neighbour> {};
 
 TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
@@ -36,10 +31,10 @@ TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, APreloadedNeighbour,
-    testing::Values(Neighbour{"AnAllocatorBeforeUs", INLINE_PROF_TEST_MALLOC_TOOL, true},
-                    Neighbour{"AnAllocatorBehindUs", INLINE_PROF_TEST_MALLOC_TOOL, false},
-                    Neighbour{"AnotherDlsymBeforeUs", INLINE_PROF_TEST_DLSYM_TOOL, true},
-                    Neighbour{"AnotherDlsymBehindUs", INLINE_PROF_TEST_DLSYM_TOOL, false}),
+    Values(Neighbour{"AnAllocatorBeforeUs", INLINE_PROF_TEST_MALLOC_TOOL, true},
+           Neighbour{"AnAllocatorBehindUs", INLINE_PROF_TEST_MALLOC_TOOL, false},
+           Neighbour{"AnotherDlsymBeforeUs", INLINE_PROF_TEST_DLSYM_TOOL, true},
+           Neighbour{"AnotherDlsymBehindUs", INLINE_PROF_TEST_DLSYM_TOOL, false}),
     [](const auto& row) { return std::string(row.param.name); });
 
 // A library behind us sees the same launches as without us, of a program that was linked with the

@@ -1,17 +1,9 @@
 // NVTX ranges of the application become layers, and a tool of the user's own still gets every call.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <map>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using testing::ElementsAreArray;
-using testing::HasSubstr;
 
 const Texts kShort{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=1"};
 
@@ -32,7 +24,7 @@ const Texts kLayers{"a",
                     "",
                     "\x01\x1f\uFFFD\uFFFD"};
 
-Texts layers_of(const nlohmann::json& profile) {
+Texts layers_of(const json& profile) {
   std::map<int, std::string> by_occurrence;
   for (const auto& event : profile["events"]) {
     by_occurrence[event["met_times_within_this_stream"].get<int>()] =
@@ -85,8 +77,8 @@ TEST(AnNvtxToolOfTheUser, GetsEveryCallAndTheHostItsAnswers) {
     const HostRun plain = run_host(without, "host_nvtx", options);
     EXPECT_THAT(chained.output, HasSubstr(plain.output)) << takes;
     // Not EXPECT_EQ: a difference in 80000 lines would take minutes to print.
-    EXPECT_TRUE(chained.place.text("tool.log") == without.text("tool.log")) << takes;
-    EXPECT_EQ(without.text("tool.log").empty(), takes == "nothing");
+    EXPECT_TRUE(chained.place.content("tool.log") == without.content("tool.log")) << takes;
+    EXPECT_EQ(without.content("tool.log").empty(), takes == "nothing");
     // A tool that gives no handles leaves the application with null ones, and us without their
     // texts.
     const auto layers = layers_of(chained.profile);

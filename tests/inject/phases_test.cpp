@@ -1,20 +1,9 @@
 // Programs whose iterations do not always make the same launches: each phase has its events.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <set>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 json profile_of(const Texts& arguments, const std::string& repeat, const Texts& settings = {}) {
   const ProfiledRun run(
@@ -32,17 +21,15 @@ json profile_of(const Texts& arguments, const std::string& repeat, const Texts& 
 
 std::size_t samples_of(const json& profile, std::size_t phase) {
   std::size_t samples = 0;
-  for (const json& event : profile["events"]) {
+  for (const json& event : profile["events"])
     if (event["phase"] == phase) samples += event["measured_times_ms"].size();
-  }
   return samples;
 }
 
 std::set<std::string> names_of(const json& profile, std::size_t phase) {
   std::set<std::string> names;
-  for (const json& event : profile["events"]) {
+  for (const json& event : profile["events"])
     if (event["phase"] == phase) names.insert(event["event_name"]);
-  }
   return names;
 }
 
@@ -59,18 +46,7 @@ void expect_samples_in_their_phase(const json& profile) {
   }
 }
 
-class MarkedOrFound : public testing::TestWithParam<bool> {
- protected:
-  // Iterations that are found have to be long, or many.
-  [[nodiscard]] Texts program(Texts stages) const {
-    if (GetParam()) stages.insert(stages.begin(), "--marks");
-    return stages;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Iterations, MarkedOrFound, testing::Values(true, false),
-                         [](const auto& is_marked) {
-                           return is_marked.param ? "AreMarked" : "AreFound";
-                         });
+INLINE_PROF_MARKED_AND_FOUND(MarkedOrFound);
 
 TEST_P(MarkedOrFound, KernelsThatChangeAreMeasuredAgain) {
   const json profile = profile_of(program({"a:40:300", "b:40:700"}), "10");

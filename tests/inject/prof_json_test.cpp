@@ -1,18 +1,9 @@
 // prof.json of a small training program: what is in it, when it is written, and under which name.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <map>
-#include <set>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Shorter than the defaults, so that a schedule ends soon.
 const Texts kShortTraining{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
@@ -29,15 +20,14 @@ ProfiledRun train(const Texts& arguments, const Texts& more_environment = {}) {
 void expect_five_samples_of_each(const json& profile, std::size_t events) {
   EXPECT_EQ(profile["complete"], true);
   ASSERT_EQ(profile["events"].size(), events) << profile["events"].dump(1);
-  for (const json& event : profile["events"])
-    EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
+  expect_samples_of_each(profile, 5U);
 }
 
 TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
   const ProfiledRun run = train({"--iterations=60"});
   const json& profile = run.profile;
   EXPECT_EQ(run.output, "host ok, 300 launches\n");  // a healthy profiler says nothing
-  EXPECT_THAT(run.place.files(), ElementsAre("prof.json"));
+  EXPECT_THAT(run.place.names(), ElementsAre("prof.json"));
 
   EXPECT_EQ(profile["schema"], "inline_prof/1");
   EXPECT_EQ(profile["profiler"]["iteration_source"], "macro");
@@ -98,9 +88,8 @@ TEST(ProfJson, MeasuresEveryDeviceInTheSameIteration) {
   EXPECT_EQ(run.profile["devices"].size(), 2U);
   EXPECT_EQ(run.profile["events"].size(), 6U);
   std::map<int, json> iterations;  // by device
-  for (const json& event : run.profile["events"]) {
+  for (const json& event : run.profile["events"])
     if (event["event_name"] == "step.gemm") iterations[event["device_id"]] = event["iterations"];
-  }
   EXPECT_EQ(iterations[0], iterations[1]);
   EXPECT_EQ(iterations[1].size(), 5U);
 }
@@ -227,7 +216,7 @@ TEST(ProfJson, IsNamedAfterHostAndRank) {
       place, "host_training",
       short_training({"--iterations=60"}, {"RANK=3", "WORLD_SIZE=16", "PROFILING_DIR=deep/er"}));
   EXPECT_EQ(run.exit_status, 0) << run.output;
-  const Texts names = place.files("deep/er");
+  const Texts names = place.names("deep/er");
   ASSERT_EQ(names.size(), 1U);
   const json profile = place.json("deep/er/" + names[0]);
   EXPECT_EQ(profile["rank"], 3);

@@ -1,18 +1,10 @@
 #include "run_host.hpp"
 
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
 #include <poll.h>
-#include <sstream>
-#include <stdexcept>
-#include <string_view>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,9 +26,8 @@ bool is_ours(std::string_view entry) {
 
 Texts environment_of(const HostOptions& options) {
   Texts entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; *entry != nullptr; ++entry)
     if (!is_ours(*entry)) entries.emplace_back(*entry);
-  }
   entries.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU);
   if (options.with_library) entries.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD);
   // Sanitizer builds: a preloaded library is not the first one, and the fakes keep their memory.
@@ -95,46 +86,14 @@ void expect_bounds(const HostRun& run, const rusage& used) {
 
 }  // namespace
 
-Workplace::Workplace() {
-  std::string pattern =
-      (std::filesystem::temp_directory_path() / "inline_prof_test_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = pattern;
-}
-
-Workplace::~Workplace() {
-  std::error_code ignored;
-  std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
-  std::filesystem::remove_all(path_, ignored);
-}
-
-Texts Workplace::files(const std::string& folder) const {
-  Texts names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_ / folder))
-    names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 nlohmann::json Workplace::json(const std::string& name) const {
-  std::ifstream file(path_ / name);
-  if (!file) throw std::runtime_error(name + " was not written");
-  return nlohmann::json::parse(file);
-}
-
-std::string Workplace::text(const std::string& name) const {
-  std::ostringstream text;
-  text << std::ifstream(path_ / name).rdbuf();
-  return text.str();
-}
-
-void Workplace::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name) << text;
+  if (!std::filesystem::exists(path(name))) throw std::runtime_error(name + " was not written");
+  return nlohmann::json::parse(content(name));
 }
 
 HostRun run_host(const Workplace& place, const std::string& program, const HostOptions& options) {
   for (const auto& [name, text] : options.files)
-    place.write(name, text);
+    place.file(name, text);
   const std::string path =
       program.starts_with('/') ? program : std::string(INLINE_PROF_TEST_HOSTS "/") + program;
   Texts arguments = joined({path}, options.arguments);
@@ -148,7 +107,7 @@ HostRun run_host(const Workplace& place, const std::string& program, const HostO
   if (child < 0) throw std::runtime_error("no process");
   if (child == 0) {
     setpgid(0, 0);
-    if (chdir(place.path().c_str()) != 0) _exit(126);
+    if (chdir(place.folder().c_str()) != 0) _exit(126);
     dup2(pipe[1], STDOUT_FILENO);
     dup2(pipe[1], STDERR_FILENO);
     execve(path.c_str(), argument_pointers.data(), environment_pointers.data());
@@ -205,21 +164,29 @@ Texts lines_of(const std::string& text) {
   return lines;
 }
 
+std::ptrdiff_t count_lines(const std::string& text, const std::string& words) {
+  return std::ranges::count_if(
+      lines_of(text), [&](const std::string& line) { return line.find(words) != line.npos; });
+}
+
 std::string without_our_lines(const std::string& output) {
   std::string rest;
-  for (const std::string& line : lines_of(output)) {
+  for (const std::string& line : lines_of(output))
     if (!is_our_line(line)) rest += line + "\n";
-  }
   return rest;
 }
 
-const nlohmann::json& event_named(const nlohmann::json& profile, const std::string& name,
-                                  int occurrence) {
+const json& event_named(const json& profile, const std::string& name, int occurrence) {
   for (const auto& event : profile["events"]) {
     if (event["event_name"] == name && event["met_times_within_this_stream"] == occurrence)
       return event;
   }
   throw std::runtime_error("no event " + name + " in " + profile["events"].dump(1));
+}
+
+void expect_samples_of_each(const json& profile, std::size_t samples) {
+  for (const json& event : profile["events"])
+    EXPECT_EQ(event["measured_times_ms"].size(), samples) << event["event_name"];
 }
 
 std::string model_of_numbered_kernels(int first_us, int step_us, const std::string& other_members) {
@@ -231,7 +198,7 @@ std::string model_of_numbered_kernels(int first_us, int step_us, const std::stri
   return "{" + other_members + R"(, "rules": [)" + rules + "]}";
 }
 
-double numbered_kernel_us(const nlohmann::json& event, int first_us, int step_us) {
+double numbered_kernel_us(const json& event, int first_us, int step_us) {
   const std::string name = event["event_name"];  // kernel_7_
   return first_us + step_us * std::stod(name.substr(name.find('_') + 1));
 }
@@ -242,7 +209,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-double median_us(const nlohmann::json& event) {
+double median_us(const json& event) {
   const std::vector<double> times_ms = event["measured_times_ms"];
   return times_ms.empty() ? -1 : median(times_ms) * 1e3;
 }

@@ -2,15 +2,13 @@
 // wrote.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include "unit/temporary_folder.hpp"
 
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
+#include <nlohmann/json.hpp>
 
 namespace inline_prof::test {
 
+using nlohmann::json;
 using Texts = std::vector<std::string>;
 
 struct HostRun {
@@ -20,22 +18,8 @@ struct HostRun {
 };
 
 // A temporary folder for one test, empty at first.
-class Workplace {
- public:
-  Workplace();
-  ~Workplace();
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Names of the files in it, or in its `folder`, sorted.
-  [[nodiscard]] Texts files(const std::string& folder = "") const;
+struct Workplace : TestFolder {
   [[nodiscard]] nlohmann::json json(const std::string& name = "prof.json") const;
-  [[nodiscard]] std::string text(const std::string& name) const;
-  void write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path path_;
 };
 
 struct HostOptions {
@@ -57,24 +41,41 @@ struct ProfiledRun : HostRun {
   explicit ProfiledRun(const std::string& program, const HostOptions& options = {});
 
   Workplace place;
-  nlohmann::json profile;
+  json profile;
 };
+
+// A test of host_phases whose iterations are marked, and one whose are found.
+class MarkedOrFound : public TestWithParam<bool> {
+ protected:
+  [[nodiscard]] static Texts program(Texts stages) {
+    if (GetParam()) stages.insert(stages.begin(), "--marks");
+    return stages;
+  }
+};
+#define INLINE_PROF_MARKED_AND_FOUND(suite)                                       \
+  INSTANTIATE_TEST_SUITE_P(Iterations, suite, Bool(), [](const auto& is_marked) { \
+    return is_marked.param ? "AreMarked" : "AreFound";                            \
+  })
 
 // Returns the first texts, then the others.
 [[nodiscard]] Texts joined(Texts first, const Texts& others);
 [[nodiscard]] Texts lines_of(const std::string& text);
+// Returns the number of lines with these words.
+[[nodiscard]] std::ptrdiff_t count_lines(const std::string& text, const std::string& words);
 // Returns the program's own lines.
 [[nodiscard]] std::string without_our_lines(const std::string& output);
 // Returns the event of this name and occurrence in its stream.  Throws if there is none.
-[[nodiscard]] const nlohmann::json& event_named(const nlohmann::json& profile,
-                                                const std::string& name, int occurrence = 0);
+[[nodiscard]] const json& event_named(const json& profile, const std::string& name,
+                                      int occurrence = 0);
+// Expects so many samples of each event.
+void expect_samples_of_each(const json& profile, std::size_t samples);
 // A simulated GPU on which kernel_0_, kernel_1_ ... take `first_us`, `first_us + step_us` ...
 [[nodiscard]] std::string model_of_numbered_kernels(int first_us, int step_us,
                                                     const std::string& other_members);
 // Returns the time of such a kernel by its event's name.
-[[nodiscard]] double numbered_kernel_us(const nlohmann::json& event, int first_us, int step_us);
+[[nodiscard]] double numbered_kernel_us(const json& event, int first_us, int step_us);
 [[nodiscard]] double median(std::vector<double> values);
 // Returns the median of an event's samples, -1 if it has none.
-[[nodiscard]] double median_us(const nlohmann::json& event);
+[[nodiscard]] double median_us(const json& event);
 
 }  // namespace inline_prof::test

@@ -1,20 +1,9 @@
 // The library's use of memory, stack, locks and clocks is bounded, and no launch is lost.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <map>
-#include <string>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 // Under a sanitizer the same takes longer.
 constexpr long kLaunches = INLINE_PROF_TEST_SANITIZED ? 200'000 : 1'000'000;
@@ -58,7 +47,7 @@ TEST(LookUps, OfAKernelAreMadeTwiceHoweverOftenItIsLaunched) {
   constexpr long kernels = 14;
   const ProfiledRun run("host_phases", {.arguments = {"--marks", "steps:12:100"},
                                         .environment = {"SIMGPU_LOG=calls.txt"}});
-  const Texts calls = lines_of(run.place.text("calls.txt"));
+  const Texts calls = lines_of(run.place.content("calls.txt"));
   EXPECT_GE(std::ranges::count(calls, "cuLaunchKernel"), 100 * kernels);
   for (const char* look_up : {"cuFuncGetName", "cuFuncGetModule", "cuStreamGetCtx"})
     EXPECT_EQ(std::ranges::count(calls, look_up), 2 * kernels) << look_up;
@@ -86,7 +75,7 @@ TEST(EightThreads, MeetEachOccurrenceOnce) {
 }
 
 // A sanitizer has frames, an allocator and memory of its own.
-class WithoutSanitizer : public testing::Test {
+class WithoutSanitizer : public Test {
  protected:
   void SetUp() override {
     if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
@@ -122,7 +111,7 @@ TEST_F(TheFile, OfTwoHundredEventsWithFiftySamplesIsBelowAMebibyte) {
                                             {"INLINE_PROF_OVERHEAD=0"}));
   EXPECT_EQ(run.profile["events"].size(), 200U);
   EXPECT_EQ(run.profile["complete"], true);
-  EXPECT_LT(run.place.text("prof.json").size(), std::size_t{1} << 20U);
+  EXPECT_LT(run.place.content("prof.json").size(), std::size_t{1} << 20U);
 }
 
 // --- the stack of the application's threads
@@ -183,7 +172,7 @@ TEST_F(AnUnmeasuredLaunch, NeitherAllocatesNorLocksNorReadsAClock) {
   // The counters do count: the same program over a driver that does simulate.
   const HostRun simulated = run_host("host_counting", counting({"launches"}, {}));
   EXPECT_EQ(simulated.exit_status, 0) << simulated.output;
-  EXPECT_THAT(simulated.output, testing::Not(HasSubstr(" 0 locks")));
+  EXPECT_THAT(simulated.output, Not(HasSubstr(" 0 locks")));
 }
 
 TEST_F(AnAllocatorThatFails, EndsProfilingAndNotTheHost) {

@@ -1,24 +1,10 @@
 // The whole chain against a known truth: the example under the injected library, on a simulated GPU
 // whose event pairs have a bias that the library does not know, and prof-analyze's report of it.
 #include "run_host.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <map>
-#include <random>
-#include <tuple>
-#include <utility>
-#include <vector>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kSeeds = 10;
 constexpr double kJitterUs = 0.3;

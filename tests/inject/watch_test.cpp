@@ -1,27 +1,12 @@
 // Runs that go on measuring once they have their samples (INLINE_PROF_WATCH).
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "testing.hpp"
 
 #include <bit>
-#include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <string>
 #include <sys/mount.h>
-#include <thread>
-#include <utility>
-#include <vector>
 
 namespace inline_prof::test {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 // Kernels take 30 us, but for a_0_ with 64 blocks.
 constexpr const char* kModel =
@@ -59,25 +44,15 @@ std::int64_t watched_samples(const json& profile, int phase) {
   return samples;
 }
 
-class WatchedRun : public testing::TestWithParam<bool> {
- protected:
-  [[nodiscard]] static Texts program(Texts stages) {
-    if (GetParam()) stages.insert(stages.begin(), "--marks");
-    return stages;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Iterations, WatchedRun, testing::Values(true, false),
-                         [](const auto& is_marked) {
-                           return is_marked.param ? "AreMarked" : "AreFound";
-                         });
+using WatchedRun = MarkedOrFound;
+INLINE_PROF_MARKED_AND_FOUND(WatchedRun);
 
 TEST_P(WatchedRun, GoesOnWithoutTouchingItsFirstSamples) {
   const ProfiledRun run("host_phases", watched(program({"a:40:700", "a:40:2500:pause=1000"})));
   EXPECT_THAT(run.output, HasSubstr("host ok\n"));
   const json& profile = run.profile;
   EXPECT_EQ(profile["complete"], true) << run.output;
-  for (const json& event : profile["events"])
-    EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
+  expect_samples_of_each(profile, 5U);
   const json& history = profile["history"];
   EXPECT_GT(history["pairs"], 50);
   EXPECT_GT(history["until_s"], history["started_s"].get<double>() + 2);
@@ -149,15 +124,14 @@ TEST(AWatchedRun, FindsAKernelThatGetsSlowerAndSaysSoOnce) {
   EXPECT_NEAR(of_kernel[0]["began_iteration"], 18'200, 1'000);
   EXPECT_GE(of_kernel[0]["detected_s"], of_kernel[0]["began_s"]);
   std::size_t lines = 0;
-  for (const json& warning : profile["warnings"]) {
+  for (const json& warning : profile["warnings"])
     if (warning.get<std::string>().find(" became ") != std::string::npos) ++lines;
-  }
   EXPECT_EQ(lines, 1U) << profile["warnings"];
   // The program has seen neither SIGCHLD nor a child.
   EXPECT_THAT(run.output, HasSubstr("host ok\n"));
-  const std::string told = run.place.text("changes");
+  const std::string told = run.place.content("changes");
   EXPECT_THAT(told, HasSubstr("CHANGE_NAME=a_0_\nCHANGE_OF=event\nCHANGE_RANK=3\nCHANGE_RATIO=1."));
-  EXPECT_THAT(told, HasSubstr("CHANGE_FILE=" + (run.place.path() / "").string()));
+  EXPECT_THAT(told, HasSubstr("CHANGE_FILE=" + run.place.path("")));
   EXPECT_EQ(lines_of(told).size(), 11U) << told;
 }
 
@@ -258,14 +232,14 @@ TEST(AWatchedRun, OfAThousandEventsStaysBelow16MiB) {
   constexpr long after_a_month = 7'500'000 + 4'000'000 / 16 * 17;
   // A history's bins and a detector have so much at least; the first text doubles its memory.
   constexpr long with_few_samples = 2'200;
-  const auto text = static_cast<long>(std::bit_ceil(run.place.text("prof.json").size()) * 3 / 2);
-  const long others = std::stol(run.place.text("heap")) - histories * with_few_samples - text;
+  const auto text = static_cast<long>(std::bit_ceil(run.place.content("prof.json").size()) * 3 / 2);
+  const long others = std::stol(run.place.content("heap")) - histories * with_few_samples - text;
   EXPECT_LE(others + after_a_month, 16L << 20U);
 }
 
 TEST(AWatchedRun, SurvivesADiskThatFillsUpAndEmpties) {
   const Workplace place;
-  const std::filesystem::path disk = place.path() / "disk";
+  const std::filesystem::path disk = place.path("disk");
   std::filesystem::create_directory(disk);
   if (mount("none", disk.c_str(), "tmpfs", 0, "size=512k") != 0)
     GTEST_SKIP() << "only root may mount";
@@ -283,10 +257,7 @@ TEST(AWatchedRun, SurvivesADiskThatFillsUpAndEmpties) {
   umount(disk.c_str());
   EXPECT_EQ(profile["complete"], true);
   EXPECT_GT(profile["history"]["until_s"], profile["history"]["started_s"].get<double>() + 5);
-  std::size_t complaints = 0;
-  for (const std::string& line : lines_of(run.output))
-    complaints += line.find("No space left") != std::string::npos ? 1U : 0U;
-  EXPECT_EQ(complaints, 1U) << run.output;
+  EXPECT_EQ(count_lines(run.output, "No space left"), 1) << run.output;
 }
 
 // The clock runs 100 times as fast: NVML has a minute to answer.
@@ -301,10 +272,7 @@ TEST(AWatchedRun, GoesOnWithoutNvml) {
     EXPECT_THAT(run.output, HasSubstr("host ok\n"));
     EXPECT_EQ(run.profile["complete"], true) << run.output;
     EXPECT_GT(run.profile["history"]["pairs"], 50);
-    std::size_t lines = 0;
-    for (const std::string& line : lines_of(run.output))
-      lines += line.find(sentence) != std::string::npos ? 1U : 0U;
-    EXPECT_EQ(lines, 1U) << failure << ": " << run.output;
+    EXPECT_EQ(count_lines(run.output, sentence), 1) << failure << ": " << run.output;
   }
 }
 

@@ -1,19 +1,10 @@
 // Programs that end in every way, or do what a careless library would break: each must behave as it
 // does without the library.  Writes the table of ways to end in ways_to_end.md.
 #include "run_host.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <string>
+#include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kBegin = "<!-- ways to end: begin -->\n";
 constexpr const char* kEnd = "<!-- ways to end: end -->\n";
@@ -46,7 +37,7 @@ std::string status_text(int status) {
 
 // The program ends in the middle of measuring, so that no file is complete.
 std::string file_text(const Workplace& place) {
-  const auto names = place.files();
+  const auto names = place.names();
   if (names.empty()) return "none yet";
   if (names != Texts{"prof.json"}) return "files beside it";
   return place.json()["complete"] == true ? "complete" : "all samples so far";
@@ -149,8 +140,7 @@ TEST(TheBeginOfAnIteration, IsFollowedToTheStreamThatTakesThePlaceOfItsOwn) {
       EXPECT_EQ(run.profile["profiler"]["iteration_source"], source);
       EXPECT_EQ(run.profile["events"].size(), 5U);
       EXPECT_EQ(run.profile["iter_time_ms"].size(), 25U);
-      for (const auto& event : run.profile["events"])
-        EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
+      expect_samples_of_each(run.profile, 5U);
     }
   }
 }

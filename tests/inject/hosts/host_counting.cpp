@@ -9,14 +9,12 @@
 // "launches" and "failure" expect SIMGPU_LAUNCH=null, so that the driver itself makes no such
 // calls.
 #include "host.hpp"
+#include "inject/tools/library_code.hpp"
 
 #include <atomic>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 
 namespace {
@@ -27,20 +25,7 @@ std::atomic<int> allocations{0};
 std::atomic<int> allocations_of_library{0};
 std::atomic<int> locks{0};
 std::atomic<int> clocks{0};
-std::uintptr_t library_begin = 0;
-std::uintptr_t library_end = 0;
-
-// Notes where the library's code lies.
-int find_library(dl_phdr_info* info, std::size_t /*size*/, void* /*unused*/) {
-  if (std::strstr(info->dlpi_name, "libinline_prof") == nullptr) return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
-    library_begin = info->dlpi_addr + part.p_vaddr;
-    library_end = library_begin + part.p_memsz;
-  }
-  return 1;
-}
+LibraryCode library;
 
 void count(std::atomic<int>& counter) {
   if (is_counted) counter.fetch_add(1, std::memory_order_relaxed);
@@ -48,8 +33,7 @@ void count(std::atomic<int>& counter) {
 
 void count_allocation(const void* caller) {
   count(allocations);
-  const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  if (address >= library_begin && address < library_end) count(allocations_of_library);
+  if (library.contains(caller)) count(allocations_of_library);
 }
 
 template <typename Function>
@@ -134,7 +118,7 @@ int count_launches(bool with_failure) {
 }
 
 int count_replays() {
-  dl_iterate_phdr(find_library, nullptr);
+  library = code_of_library();
   const auto kernels = host::load_kernels({"kernel_1_", "kernel_2_"});
   CUstream stream = host::open_stream();
   CUgraph graph = host::captured(stream, [&] {

@@ -262,33 +262,25 @@ void churn(Words& words) {
   }
 }
 
+// By a capture if a stream is named.
 void make_graph(Words& words) {
   const int id = number(words);
   const int module_id = number(words);
   const Module* module = found(modules, module_id);
   const int kernels = number(words, 1);
-  if (module == nullptr || graphs.contains(id)) return;
-  Graph made;
-  made.modules.insert(module_id);
-  made.graph = graph_of(*module, kernels, 1);
+  const int stream_id = number(words, -1);
+  const CUstream* stream = found(streams, stream_id);
+  if (module == nullptr || graphs.contains(id) || (stream_id >= 0 && stream == nullptr)) return;
+  Graph made{.modules = {module_id}};
+  if (stream == nullptr) {
+    made.graph = graph_of(*module, kernels, 1);
+  } else {
+    if (!worked(cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))) return;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(kernels); ++i)
+      worked(launch(module->kernels[i % kKernels], *stream));
+    if (!worked(cuStreamEndCapture(*stream, &made.graph))) return;
+  }
   if (made.graph != nullptr && worked(cuGraphInstantiate(&made.exec, made.graph, 0)))
-    graphs[id] = made;
-}
-
-void capture_graph(Words& words) {
-  const int id = number(words);
-  const int module_id = number(words);
-  const Module* module = found(modules, module_id);
-  const int kernels = number(words, 1);
-  const CUstream* stream = found(streams, number(words));
-  if (module == nullptr || stream == nullptr || graphs.contains(id)) return;
-  Graph made;
-  made.modules.insert(module_id);
-  if (!worked(cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))) return;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kernels); ++i)
-    worked(launch(module->kernels[i % kKernels], *stream));
-  if (worked(cuStreamEndCapture(*stream, &made.graph)) &&
-      worked(cuGraphInstantiate(&made.exec, made.graph, 0)))
     graphs[id] = made;
 }
 
@@ -353,17 +345,11 @@ void reset_device(Words&) {
   contexts[0] = context;
 }
 
+// Anew: the one that it was stays.
+template <bool kIsAnew>
 void make_stream(Words& words) {
   const int id = number(words);
-  if (streams.contains(id)) return;
-  CUstream stream = nullptr;
-  if (worked(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))) streams[id] = stream;
-}
-
-// The one that it was stays.
-void make_stream_anew(Words& words) {
-  const int id = number(words);
-  if (id < 2 || !streams.contains(id)) return;
+  if (streams.contains(id) != kIsAnew || (kIsAnew && id < 2)) return;
   CUstream stream = nullptr;
   if (worked(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))) streams[id] = stream;
 }
@@ -410,8 +396,8 @@ const std::map<std::string, void (*)(Words&)>& verbs() {
       {"context", make_context},
       {"uncontext", destroy_context},
       {"reset", reset_device},
-      {"stream", make_stream},
-      {"restream", make_stream_anew},
+      {"stream", make_stream<false>},
+      {"restream", make_stream<true>},
       {"unstream", destroy_stream},
       {"module", load_module},
       {"unmodule", unload_module},
@@ -420,7 +406,7 @@ const std::map<std::string, void (*)(Words&)>& verbs() {
       {"badlaunch", launch_wrongly},
       {"churn", churn},
       {"graph", make_graph},
-      {"capture", capture_graph},
+      {"capture", make_graph},
       {"update", update_graph},
       {"replay", replay_graph},
       {"ungraph", destroy_graph},
@@ -534,29 +520,25 @@ void take_step(std::string step, int turn) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   std::ifstream file(argv[1]);
-  std::vector<std::string> setup;
-  std::vector<std::string> body;
-  std::vector<std::string> rest;
-  std::vector<std::string>* part = &setup;
+  std::array<std::vector<std::string>, 3> parts;  // before the loop, its body, behind it
+  std::size_t part = 0;
   int turns = 0;
   for (std::string line; std::getline(file, line);) {
-    if (std::sscanf(line.c_str(), "loop %d", &turns) == 1) {
-      part = &body;
-    } else if (line == "end") {
-      part = &rest;
+    if (std::sscanf(line.c_str(), "loop %d", &turns) == 1 || line == "end") {
+      ++part;
     } else {
-      part->push_back(line);
+      parts.at(part).push_back(line);
     }
   }
-  worked(cuInit(0));
-  for (const std::string& step : setup)
-    take_step(step, 0);
-  for (int turn = 0; turn < turns; ++turn) {
-    for (const std::string& step : body)
+  const auto take_steps = [&](std::size_t of, int turn) {
+    for (const std::string& step : parts[of])
       take_step(step, turn);
-  }
-  for (const std::string& step : rest)
-    take_step(step, turns);
+  };
+  worked(cuInit(0));
+  take_steps(0, 0);
+  for (int turn = 0; turn < turns; ++turn)
+    take_steps(1, turn);
+  take_steps(2, turns);
   print_answers();
   for (auto& one : workers)
     one.reset();

@@ -97,9 +97,8 @@ void step(const Gpu& gpu, const std::string& label) {
   const std::string start = label + ".start";
   const std::string stop = label + ".stop";
   measured("PROFILE_RECORD start", [&] { PROFILE_RECORD(start.c_str(), gpu.stream); });
-  for (CUfunction kernel : gpu.kernels) {
+  for (CUfunction kernel : gpu.kernels)
     measured("cuLaunchKernel", [&] { host::launch(kernel, gpu.stream); });
-  }
   measured("PROFILE_RECORD stop", [&] { PROFILE_RECORD(stop.c_str(), gpu.stream); });
   measured("PROFILE_SCOPE", [&] { PROFILE_SCOPE(label.c_str(), gpu.stream); });
   measured("cuLaunchKernel", [&] { host::launch(gpu.kernels[0], gpu.stream); });
@@ -111,9 +110,8 @@ void capture(const Gpu& gpu) {
   CUgraphExec exec = nullptr;
   measured("cuStreamBeginCapture",
            [&] { CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); });
-  for (CUfunction kernel : gpu.kernels) {
+  for (CUfunction kernel : gpu.kernels)
     measured("cuLaunchKernel captured", [&] { host::launch(kernel, gpu.stream); });
-  }
   measured("cuStreamEndCapture", [&] { CHECK(cuStreamEndCapture(gpu.stream, &graph)); });
   measured("cuGraphInstantiate", [&] { CHECK(cuGraphInstantiate(&exec, graph, 0)); });
   measured("cuGraphLaunch", [&] { CHECK(cuGraphLaunch(exec, gpu.stream)); });

@@ -46,23 +46,20 @@ void launch() {
   host::launch(gpu.kernel, gpu.stream);
 }
 
-void train(int iterations) {
+// A slip makes the library print in each iteration.
+void train(int iterations, bool has_a_slip = false) {
   CHECK(cuCtxSetCurrent(gpu.context));
   for (int i = 0; i < iterations; ++i) {
     PROFILE_ITERATION();
+    if (has_a_slip) PROFILE_RECORD("never_started.stop", gpu.stream);
     launch();
     CHECK(cuStreamSynchronize(gpu.stream));
   }
 }
 
-// Its slip makes the library print in each iteration.
-void train_with_a_slip(int iterations) {
-  for (int i = 0; i < iterations; ++i) {
-    PROFILE_ITERATION();
-    PROFILE_RECORD("never_started.stop", gpu.stream);
-    launch();
-    CHECK(cuStreamSynchronize(gpu.stream));
-  }
+void open_gpu_and_train_with_a_slip(int iterations = 30) {
+  open_gpu();
+  train(iterations, true);
 }
 
 struct Way {
@@ -100,16 +97,26 @@ void end_by_default(int signal) {
   say(std::signal(signal, SIG_DFL) == end_by_default ? "handled\n" : "not ours\n");
   raise(signal);
 }
-void handle(int signal, void (*handler)(int)) {
-  struct sigaction ours {};
-  ours.sa_handler = handler;
-  sigaction(signal, &ours, &before);
-}
-
 void end_by(int signal) {
   raise(signal);
   say("code behind the signal ran\n");
   _exit(5);
+}
+void end_handled(int signal, void (*handler)(int)) {
+  struct sigaction ours {};
+  ours.sa_handler = handler;
+  sigaction(signal, &ours, &before);
+  end_by(signal);
+}
+
+// With a handler of the exit.
+void exit_through(void (*handler)()) {
+  std::atexit(handler);
+  std::exit(7);
+}
+
+void exec_a_shell() {
+  execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
 }
 
 template <typename Work>
@@ -159,16 +166,8 @@ const std::vector<Way> kWaysToEnd = {
        start(train_until_cancelled);
        std::exit(7);
      }},
-    {"exit(), and again in an exit handler",
-     [] {
-       std::atexit([] { _exit(8); });
-       std::exit(7);
-     }},
-    {"exit(), and a launch in an exit handler",
-     [] {
-       std::atexit([] { train(1); });
-       std::exit(7);
-     }},
+    {"exit(), and again in an exit handler", [] { exit_through([] { _exit(8); }); }},
+    {"exit(), and a launch in an exit handler", [] { exit_through([] { train(1); }); }},
     {"exit() with static objects",
      [] {
        static const AtTheEnd object;
@@ -184,13 +183,8 @@ const std::vector<Way> kWaysToEnd = {
        pthread_detach(start(train_a_moment));
        pthread_exit(nullptr);
      }},
-    {"exec", [] { execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr)); }},
-    {"exec on another thread",
-     [] {
-       std::thread([] {
-         execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
-       }).join();
-     }},
+    {"exec", exec_a_shell},
+    {"exec on another thread", [] { std::thread(exec_a_shell).join(); }},
     // Signals
     {"SIGTERM", [] { end_by(SIGTERM); }},
     {"SIGTERM while another thread launches",
@@ -223,34 +217,18 @@ const std::vector<Way> kWaysToEnd = {
        raise(SIGTERM);
        std::exit(6);
      }},
-    {"SIGTERM handled, exit() in the handler",
-     [] {
-       handle(SIGTERM, end_in_handler);
-       end_by(SIGTERM);
-     }},
+    {"SIGTERM handled, exit() in the handler", [] { end_handled(SIGTERM, end_in_handler); }},
     {"SIGTERM handled and passed on to the handler before",
-     [] {
-       handle(SIGTERM, pass_on_and_end);
-       end_by(SIGTERM);
-     }},
+     [] { end_handled(SIGTERM, pass_on_and_end); }},
     {"SIGTERM handled, the handler before restored and raised",
-     [] {
-       handle(SIGTERM, restore_and_raise);
-       end_by(SIGTERM);
-     }},
+     [] { end_handled(SIGTERM, restore_and_raise); }},
     {"SIGINT handled, the system's handling restored and raised",
-     [] {
-       handle(SIGINT, end_by_default);
-       end_by(SIGINT);
-     }},
+     [] { end_handled(SIGINT, end_by_default); }},
     // Children
     {"fork, the child calls exit()", [] { in_a_child([] { std::exit(11); }); }},
     {"fork, the child calls _exit()", [] { in_a_child([] { _exit(11); }); }},
     {"fork, the child gets SIGTERM", [] { in_a_child([] { end_by(SIGTERM); }); }},
-    {"fork, the child execs",
-     [] {
-       in_a_child([] { execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr)); });
-     }},
+    {"fork, the child execs", [] { in_a_child(exec_a_shell); }},
     {"fork, the child leaves main by pthread_exit()",
      [] { in_a_child([] { pthread_exit(nullptr); }); }},
     {"fork, the parent leaves and the child goes on",
@@ -296,8 +274,7 @@ void broken_stderr() {
     close(ends[0]);
     become_with_stderr(ends[1]);
   }
-  open_gpu();
-  train_with_a_slip(30);
+  open_gpu_and_train_with_a_slip();
 }
 
 void full_stderr() {
@@ -312,24 +289,15 @@ void full_stderr() {
     fcntl(ends[1], F_SETFL, 0);
     become_with_stderr(ends[1]);
   }
-  open_gpu();
-  train_with_a_slip(30);
+  open_gpu_and_train_with_a_slip();
 }
 
 void data_as_descriptor_two() {
   close(STDERR_FILENO);
   const int file = open("data", O_RDWR | O_CREAT | O_TRUNC, 0644);
   std::printf("descriptor %d\n", file);
-  open_gpu();
-  train_with_a_slip(30);
+  open_gpu_and_train_with_a_slip();
   std::printf("%ld bytes\n", static_cast<long>(lseek(file, 0, SEEK_END)));
-}
-
-// --- functions of the application's under names of glibc's
-
-void named_like_glibc() {
-  open_gpu();
-  train_with_a_slip(200);
 }
 
 // --- jumps out of a library call
@@ -403,7 +371,7 @@ const std::vector<Way> kUnusualWays = {
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
     {"descriptor 2 is a data file", data_as_descriptor_two},
-    {"functions are named like those of glibc", named_like_glibc},
+    {"functions are named like those of glibc", [] { open_gpu_and_train_with_a_slip(200); }},
     {"a signal handler jumps out of library calls", jump},
     {"there is no more address space", little_address_space},
 };
@@ -417,24 +385,16 @@ const std::vector<Way> kUnusualWays = {
 }  // namespace
 
 // ISO C leaves these names to the application, and nobody but us would call them.
-extern "C" [[gnu::visibility("default")]] int link(const char*, const char*) noexcept {
-  called_by_mistake("link");
-}
-extern "C" [[gnu::visibility("default")]] int unlink(const char*) noexcept {
-  called_by_mistake("unlink");
-}
-extern "C" [[gnu::visibility("default")]] int fsync(int) {
-  called_by_mistake("fsync");
-}
-extern "C" [[gnu::visibility("default")]] int usleep(useconds_t) {
-  called_by_mistake("usleep");
-}
-extern "C" [[gnu::visibility("default")]] int gethostname(char*, std::size_t) noexcept {
-  called_by_mistake("gethostname");
-}
-extern "C" [[gnu::visibility("default")]] char* getcwd(char*, std::size_t) noexcept {
-  called_by_mistake("getcwd");
-}
+#define NAMED_LIKE_GLIBC(result, name, parameters)                   \
+  extern "C" [[gnu::visibility("default")]] result name parameters { \
+    called_by_mistake(#name);                                        \
+  }
+NAMED_LIKE_GLIBC(int, link, (const char*, const char*) noexcept)
+NAMED_LIKE_GLIBC(int, unlink, (const char*) noexcept)
+NAMED_LIKE_GLIBC(int, fsync, (int))
+NAMED_LIKE_GLIBC(int, usleep, (useconds_t))
+NAMED_LIKE_GLIBC(int, gethostname, (char*, std::size_t) noexcept)
+NAMED_LIKE_GLIBC(char*, getcwd, (char*, std::size_t) noexcept)
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;

@@ -8,9 +8,8 @@
 int main() {
   int threads = 0;
   DIR* tasks = opendir("/proc/self/task");
-  while (const dirent* entry = tasks == nullptr ? nullptr : readdir(tasks)) {
+  while (const dirent* entry = tasks == nullptr ? nullptr : readdir(tasks))
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) ++threads;
-  }
   if (tasks != nullptr) closedir(tasks);
   int stream = 0;
   PROFILE_ITERATION();

@@ -142,8 +142,7 @@ class PlantedViolations(unittest.TestCase):
 
     def test_a_second_constructor_beside_it_is_seen(self):
         second = self.CONSTRUCTOR.replace("at_load", "again").replace("int seen;", "")
-        found = list(link_rules.check_objects(
-            TOOLS, [self.own_object(self.CONSTRUCTOR + second)]))
+        found = list(link_rules.check_objects(TOOLS, [self.own_object(self.CONSTRUCTOR + second)]))
         self.assertEqual(len(found), 1)
 
     def test_a_static_initialiser_of_ours_runs(self):

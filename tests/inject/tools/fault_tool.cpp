@@ -9,6 +9,8 @@
 //   FAULT_CALL=NUMBER:NTH:ERRNO        that call fails; NTH 0: all do
 //   FAULT_SLOW=NUMBER:NTH:MILLISECONDS
 //   FAULT_MEMORY=NTH[:on]  that allocation fails; "on": all from there on
+#include "inject/tools/library_code.hpp"
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -20,7 +22,6 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <link.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -32,11 +33,7 @@
 
 namespace {
 
-struct Range {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-};
-Range library;
+LibraryCode library;
 
 constexpr std::size_t kMostNumbers = 512;
 using Counts = std::array<std::atomic<long>, kMostNumbers + 1>;
@@ -52,17 +49,6 @@ Rule failing;
 Rule slow;
 long failing_allocation = -1;
 bool all_from_there = false;
-
-int find_library(dl_phdr_info* object, std::size_t, void*) {
-  if (std::strstr(object->dlpi_name, "libinline_prof.so") == nullptr) return 0;
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& segment = object->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    library.begin = object->dlpi_addr + segment.p_vaddr;
-    library.end = library.begin + segment.p_memsz;
-  }
-  return 1;
-}
 
 bool matches(const Rule& rule, long number, long nth) {
   return rule.number == number && (rule.nth == 0 || rule.nth == nth);
@@ -147,8 +133,7 @@ Rule rule_in(const char* name) {
 }
 
 bool must_fail(const void* caller) {
-  const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  if (address < library.begin || address >= library.end) return false;
+  if (!library.contains(caller)) return false;
   const long nth = (*counts)[kMostNumbers].fetch_add(1) + 1;
   return all_from_there ? failing_allocation > 0 && nth >= failing_allocation
                         : nth == failing_allocation;
@@ -164,8 +149,8 @@ void count_in(const char* path) {
 }
 
 [[gnu::constructor]] void begin() {
-  dl_iterate_phdr(find_library, nullptr);
-  if (library.begin == 0) return;
+  library = code_of_library();
+  if (library.end == 0) return;
   if (const char* list = std::getenv("FAULT_LIST")) count_in(list);
   failing = rule_in("FAULT_CALL");
   slow = rule_in("FAULT_SLOW");

@@ -1,13 +1,12 @@
 // The memory that the injected library has from malloc at most, by the callers' addresses: writes
 // the bytes to the file HEAP_FILE when the program exits.
-#include <algorithm>
+#include "inject/tools/library_code.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <link.h>
 #include <malloc.h>
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): glibc's names
@@ -21,38 +20,12 @@ void __libc_free(void* memory);
 
 namespace {
 
-struct Range {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-};
-
-Range range_of_library() {
-  Range range;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* data) {
-        if (std::strstr(object->dlpi_name, "libinline_prof.so") == nullptr) return 0;
-        auto& found = *static_cast<Range*>(data);
-        found.begin = object->dlpi_addr;
-        for (int i = 0; i < object->dlpi_phnum; ++i)
-          found.end = std::max(found.end, object->dlpi_addr + object->dlpi_phdr[i].p_vaddr +
-                                              object->dlpi_phdr[i].p_memsz);
-        return 1;
-      },
-      &range);
-  return range;
-}
-
-Range library;  // empty before constructors run: nothing of the library's does
+LibraryCode library;  // empty before constructors run: nothing of the library's does
 std::atomic<std::int64_t> now{0};
 std::atomic<std::int64_t> most{0};
 
-bool is_ours(const void* caller) {
-  const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  return address >= library.begin && address < library.end;
-}
-
 void* count(void* memory, const void* caller) {
-  if (memory == nullptr || !is_ours(caller)) return memory;
+  if (memory == nullptr || !library.contains(caller)) return memory;
   const std::int64_t bytes = now += static_cast<std::int64_t>(malloc_usable_size(memory));
   std::int64_t before = most;
   while (bytes > before && !most.compare_exchange_weak(before, bytes)) {
@@ -61,7 +34,7 @@ void* count(void* memory, const void* caller) {
 }
 
 [[gnu::constructor]] void begin() {
-  library = range_of_library();
+  library = code_of_library();
 }
 
 [[gnu::destructor]] void end() {
@@ -87,7 +60,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) {
 }
 
 extern "C" void free(void* memory) {
-  if (memory != nullptr && is_ours(__builtin_return_address(0)))
+  if (memory != nullptr && library.contains(__builtin_return_address(0)))
     now -= static_cast<std::int64_t>(malloc_usable_size(memory));
   __libc_free(memory);
 }
