@@ -35,7 +35,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -49,13 +48,17 @@ constexpr int kFirstMeasured = 12;
 
 using LaunchKernel = decltype(&cuLaunchKernel);
 
+// The driver's own address of a function, and the injected library's.
+template <typename Function>
+struct Both {
+  Function direct = nullptr;
+  Function hooked = nullptr;
+};
+
 struct Bench {
-  LaunchKernel direct = nullptr;
-  LaunchKernel hooked = nullptr;
-  decltype(&cuGraphLaunch) direct_replay = nullptr;
-  decltype(&cuGraphLaunch) hooked_replay = nullptr;
-  decltype(&cuMemcpyDtoDAsync) direct_copy = nullptr;
-  decltype(&cuMemcpyDtoDAsync) hooked_copy = nullptr;
+  Both<LaunchKernel> launch;
+  Both<decltype(&cuGraphLaunch)> replay;
+  Both<decltype(&cuMemcpyDtoDAsync)> copy;
   std::array<CUdeviceptr, 2> memory{};
   CUgraphExec exec = nullptr;
   CUfunction armed = nullptr;
@@ -66,31 +69,25 @@ Bench it;
 
 // --- set-up
 
-void find_both_launches() {
+void find_functions() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) bench::fail("dlopen");
   using GetProcAddress = decltype(&cuGetProcAddress_v2);
-  const auto find = [](GetProcAddress get, const char* name, int version) {
-    void* address = nullptr;
-    CUdriverProcAddressQueryResult status{};
-    CHECK(get(name, &address, version, 0, &status));
-    return address;
-  };
   const auto direct =
       reinterpret_cast<GetProcAddress>(bench::find_original(driver, "cuGetProcAddress_v2"));
   const auto hooked = reinterpret_cast<GetProcAddress>(dlsym(driver, "cuGetProcAddress_v2"));
-  it.direct = reinterpret_cast<LaunchKernel>(find(direct, "cuLaunchKernel", 4000));
-  it.hooked = reinterpret_cast<LaunchKernel>(find(hooked, "cuLaunchKernel", 4000));
-  using Replay = decltype(&cuGraphLaunch);
-  it.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
-  it.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
-  using Copy = decltype(&cuMemcpyDtoDAsync);
-  it.direct_copy = reinterpret_cast<Copy>(find(direct, "cuMemcpyDtoDAsync", 3020));
-  it.hooked_copy = reinterpret_cast<Copy>(find(hooked, "cuMemcpyDtoDAsync", 3020));
-  if (it.direct == it.hooked || it.direct_replay == it.hooked_replay ||
-      it.direct_copy == it.hooked_copy) {
-    bench::fail("finding the injected library");
-  }
+  const auto find = [&]<typename Function>(Both<Function>& both, const char* name, int version) {
+    void* address = nullptr;
+    CUdriverProcAddressQueryResult status{};
+    CHECK(direct(name, &address, version, 0, &status));
+    both.direct = reinterpret_cast<Function>(address);
+    CHECK(hooked(name, &address, version, 0, &status));
+    both.hooked = reinterpret_cast<Function>(address);
+    if (both.direct == both.hooked) bench::fail("finding the injected library");
+  };
+  find(it.launch, "cuLaunchKernel", 4000);
+  find(it.replay, "cuGraphLaunch", 10000);
+  find(it.copy, "cuMemcpyDtoDAsync", 3020);
 }
 
 void make_kernels() {
@@ -161,21 +158,17 @@ void original(benchmark::State& state) {
   static OriginalBookkeeping bookkeeping;
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (std::size_t i = 0; i < kKernels; ++i) {
+    for (std::size_t i = 0; i < kKernels; ++i)
       all.push_back("TopMLP.fc" + std::to_string(i) + ".fused_fully_connected.fprop");
-    }
     return all;
   }();
-  for (auto _ : state) {
-    for (CUstream stream : it.streams) {
-      for (std::size_t i = 0; i < kKernels; ++i) {
-        bookkeeping.record(names[i] + ".start", stream);
-        launch(it.direct, it.kernels[i], stream);
-        bookkeeping.record(names[i] + ".stop", stream);
-      }
-    }
-  }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kKernels * kStreams));
+  std::size_t i = 0;
+  run(state, [&](CUfunction kernel, CUstream stream) {
+    const std::string& name = names[i++ % kKernels];
+    bookkeeping.record(name + ".start", stream);
+    launch(it.launch.direct, kernel, stream);
+    bookkeeping.record(name + ".stop", stream);
+  });
 }
 
 void replay(benchmark::State& state, decltype(&cuGraphLaunch) function) {
@@ -187,6 +180,12 @@ void copy(benchmark::State& state, decltype(&cuMemcpyDtoDAsync) function) {
   run(state, [&](CUfunction, CUstream stream) {
     benchmark::DoNotOptimize(function(it.memory[1], it.memory[0], kBytes, stream));
   });
+}
+
+template <typename Work, typename Function>
+void register_both(const std::string& name, const Work& work, const Both<Function>& both) {
+  benchmark::RegisterBenchmark((name + "/direct").c_str(), work, both.direct);
+  benchmark::RegisterBenchmark((name + "/injected").c_str(), work, both.hooked);
 }
 
 // Returns the name of a file that asks for one kernel.
@@ -206,15 +205,8 @@ void print_line(const char* name, double median, double base) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool two_threads = false;
-  std::vector<std::string> options;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--two-threads") {
-      two_threads = true;
-    } else {
-      options.emplace_back(argv[i]);
-    }
-  }
+  std::vector<std::string> options(argv + 1, argv + argc);
+  const bool two_threads = std::erase(options, "--two-threads") > 0;
   // The same launches again and again would be taken for iterations.
   bench::start_again_with_library(argv, {{"INLINE_PROF_SCHEDULE", schedule_file()},
                                          {"INLINE_PROF_WARMUP", std::to_string(kWarmup)},
@@ -222,31 +214,30 @@ int main(int argc, char** argv) {
                                          {"INLINE_PROF_ITERATION", "macro"}});
   bench::initialize(argv[0], options);
 
-  find_both_launches();
+  find_functions();
   make_kernels();
 
   bench::Collector collector(static_cast<double>(kKernels * kStreams));
   // No iteration has begun: once each kernel has been launched often enough, the injected library
   // only counts.
   const auto launch_often = [] {
-    for (int i = 0; i < 5000; ++i) {
-      launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
-    }
+    for (int i = 0; i < 5000; ++i)
+      launch_all(
+          [](CUfunction kernel, CUstream stream) { launch(it.launch.hooked, kernel, stream); });
   };
   launch_often();
   if (two_threads) std::thread(launch_often).join();
-  benchmark::RegisterBenchmark("discovery/direct", launches, it.direct);
-  benchmark::RegisterBenchmark("discovery/injected", launches, it.hooked);
-  benchmark::RegisterBenchmark("counted copy/direct", copy, it.direct_copy);
-  benchmark::RegisterBenchmark("counted copy/injected", copy, it.hooked_copy);
+  register_both("discovery", launches, it.launch);
+  register_both("counted copy", copy, it.copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
   // The warm-up, the first measured iterations, in which every launch is checked (threads, and
   // launches that phases are told from), and one that never ends: one kernel stays armed.
   const auto step = [] {
-    launch(it.hooked, it.armed, it.streams[0]);
-    launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
+    launch(it.launch.hooked, it.armed, it.streams[0]);
+    launch_all(
+        [](CUfunction kernel, CUstream stream) { launch(it.launch.hooked, kernel, stream); });
   };
   for (int i = 0; i < kWarmup + kFirstMeasured; ++i) {
     PROFILE_ITERATION();
@@ -254,14 +245,11 @@ int main(int argc, char** argv) {
     if (two_threads) std::thread(step).join();
   }
   PROFILE_ITERATION();
-  launch(it.hooked, it.armed, it.streams[0]);
-  benchmark::RegisterBenchmark("measuring/direct", launches, it.direct);
-  benchmark::RegisterBenchmark("measuring/injected", launches, it.hooked);
+  launch(it.launch.hooked, it.armed, it.streams[0]);
+  register_both("measuring", launches, it.launch);
   benchmark::RegisterBenchmark("measuring/original", original);
-  benchmark::RegisterBenchmark("replay/direct", replay, it.direct_replay);
-  benchmark::RegisterBenchmark("replay/injected", replay, it.hooked_replay);
-  benchmark::RegisterBenchmark("copy/direct", copy, it.direct_copy);
-  benchmark::RegisterBenchmark("copy/injected", copy, it.hooked_copy);
+  register_both("replay", replay, it.replay);
+  register_both("copy", copy, it.copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
 
   const double discovery_base = collector.median_ns("discovery/direct");

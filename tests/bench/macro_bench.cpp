@@ -77,17 +77,15 @@ BENCHMARK(gate_open);
 void label_not_a_literal(benchmark::State& state) {
   set_state(&kTable, kClosed);
   const std::string label = "a.start";
-  for (auto _ : state) {
+  for (auto _ : state)
     PROFILE_RECORD(label, &state);
-  }
 }
 BENCHMARK(label_not_a_literal);
 
 void scope(benchmark::State& state) {
   set_state(&kTable, kOpen);
-  for (auto _ : state) {
+  for (auto _ : state)
     PROFILE_SCOPE("layer", &state);
-  }
 }
 BENCHMARK(scope);
 

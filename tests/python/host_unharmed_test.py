@@ -71,6 +71,8 @@ class HostTest(unittest.TestCase):
         torch.manual_seed(0)
         self.before = global_state()
         self.x = torch.randn(3, 4)
+        self.model = Net()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
 
     def tearDown(self):
         self.assertEqual(global_state(), self.before)
@@ -103,31 +105,27 @@ class HostTest(unittest.TestCase):
         self.assertEqual(global_state(), self.before)
 
     def test_hooks_are_gone_once_the_library_has_ended(self):
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with hooked() as abi:
-            model(self.x).sum().backward()
-            optimizer.step()
+            self.model(self.x).sum().backward()
+            self.optimizer.step()
             self.assertTrue(hooks.is_active())
             abi.wanted = 0
             pending = Net()(self.x).sum()
-            optimizer.step()
+            self.optimizer.step()
             self.assertFalse(hooks.is_active())
             self.assertEqual(global_state(), self.before)
             paths = []
             abi.on_path = paths.append
             pending.backward()  # its nodes have hooks of ours
-            model(self.x).sum().backward()
+            self.model(self.x).sum().backward()
             self.assertEqual(paths, [])
 
     def test_hooks_of_modules_are_gone_once_layers_are_not_wanted(self):
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         with hooked() as abi:
             abi.wanted &= ~inline_prof.abi.WANTS_LAYERS
-            optimizer.step()
+            self.optimizer.step()
             self.assertEqual(global_state()[:4], self.before[:4])
-            optimizer.step()
+            self.optimizer.step()
             self.assertEqual(abi.iterations, 2)
 
     def test_a_compiled_program_is_compiled_once_whatever_is_wanted(self):
@@ -169,16 +167,14 @@ class HostTest(unittest.TestCase):
         self.assertEqual(len(graphs), alone)
 
     def test_the_end_in_a_step_leaves_the_hooks_behind_ours_alone(self):
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         steps = []
         with hooked() as abi:
             handles = [STEPS.register_optimizer_step_pre_hook(lambda *_: steps.append("before")),
                        STEPS.register_optimizer_step_post_hook(lambda *_: steps.append("after"))]
             abi.wanted = 0
-            optimizer.step()
+            self.optimizer.step()
             self.assertFalse(hooks.is_active())
-            model(self.x)  # where ours are taken out
+            self.model(self.x)  # where ours are taken out
             handles.reverse()
             for handle in handles:
                 handle.remove()
@@ -234,11 +230,10 @@ class HostTest(unittest.TestCase):
         handle.remove()
 
     def test_a_program_that_only_evaluates_asks_now_and_then(self):
-        model = Net()
         with hooked() as abi:
             abi.wanted = 0
             for _ in range(200):
-                model(self.x)
+                self.model(self.x)
             self.assertFalse(hooks.is_active())
 
     def test_hooks_of_others_see_and_change_what_they_did(self):
@@ -260,40 +255,37 @@ class HostTest(unittest.TestCase):
                 handle.remove()
             return seen, output.detach(), gradient
 
-        model = Net()
-        alone = run(copy.deepcopy(model))
+        alone = run(copy.deepcopy(self.model))
         with hooked():
-            watched = run(copy.deepcopy(model))
+            watched = run(copy.deepcopy(self.model))
         self.assertEqual(alone[0], watched[0])
         self.assertTrue(torch.equal(alone[1], watched[1]))
         self.assertTrue(torch.equal(alone[2], watched[2]))
 
     def test_copies_and_pickles_of_a_model_have_no_trace_of_us(self):
-        model = Net()
-        optimizer = torch.optim.Adam(model.parameters())
+        optimizer = torch.optim.Adam(self.model.parameters())
 
         def state_of(each):
             return {name: sorted(m.__dict__) for name, m in each.named_modules()}
 
-        model(self.x).sum().backward()
+        self.model(self.x).sum().backward()
         optimizer.step()
-        untouched = state_of(model)
+        untouched = state_of(self.model)
         with hooked():
-            model(self.x).sum().backward()
+            self.model(self.x).sum().backward()
             optimizer.step()
-            self.assertEqual(state_of(model), untouched)
-            self.assertEqual(state_of(copy.deepcopy(model)), untouched)
-            pickled = pickle.dumps(model)
+            self.assertEqual(state_of(self.model), untouched)
+            self.assertEqual(state_of(copy.deepcopy(self.model)), untouched)
+            pickled = pickle.dumps(self.model)
             pickled_optimizer = pickle.dumps(optimizer)
         self.assertNotIn(b"inline_prof", pickled)
         self.assertNotIn(b"inline_prof", pickled_optimizer)
-        self.assertTrue(torch.equal(pickle.loads(pickled)(self.x), model(self.x)))
+        self.assertTrue(torch.equal(pickle.loads(pickled)(self.x), self.model(self.x)))
 
     def test_a_result_is_saved_without_a_warning(self):
-        model = Net()
         with hooked(), warnings.catch_warnings():
             warnings.simplefilter("error")
-            output = model(self.x)
+            output = self.model(self.x)
             torch.save(output, io.BytesIO())
             self.assertFalse(output._backward_hooks)
 
@@ -375,26 +367,24 @@ class HostTest(unittest.TestCase):
             self.assertTrue(hooks.is_active())
 
     def test_without_gradients(self):
-        model = Net()
         with hooked():
             with torch.no_grad():
-                self.assertFalse(model(self.x).requires_grad)
+                self.assertFalse(self.model(self.x).requires_grad)
             with torch.inference_mode():
-                self.assertTrue(model(self.x).is_inference())
+                self.assertTrue(self.model(self.x).is_inference())
 
     def test_a_fault_of_ours_ends_the_names_and_nothing_else(self):
         def fail(key, word):
             raise ZeroDivisionError("planted")
 
-        model = Net()
-        alone = model(self.x)
+        alone = self.model(self.x)
         said = io.StringIO()
         with contextlib.redirect_stderr(said), hooked() as abi:
             abi.layer_follow = fail
             hooks.remove()
             self.assertTrue(hooks.install())
-            self.assertTrue(torch.equal(model(self.x), alone))
-            self.assertTrue(torch.equal(model(self.x), alone))
+            self.assertTrue(torch.equal(self.model(self.x), alone))
+            self.assertTrue(torch.equal(self.model(self.x), alone))
             self.assertFalse(hooks.is_active())
         self.assertEqual(said.getvalue(),
                          "inline_prof: module names end here: ZeroDivisionError: planted\n")
@@ -403,22 +393,20 @@ class HostTest(unittest.TestCase):
         def fail():
             raise ZeroDivisionError("planted")
 
-        model = Net()
         stderr, sys.stderr = sys.stderr, None
         try:
             with hooked() as abi:
                 hooks.remove()
                 abi.layer_follow = lambda key, word: fail()
                 hooks.install()
-                model(self.x)
+                self.model(self.x)
                 self.assertFalse(hooks.is_active())
         finally:
             sys.stderr = stderr
 
     def test_a_forked_child_is_off_and_its_parent_is_not(self):
-        model = Net()
         with hooked():
-            model(self.x)
+            self.model(self.x)
             child = os.fork()
             if child == 0:
                 hidden = hooks.is_active() or global_state() != self.before or hooks.install()

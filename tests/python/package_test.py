@@ -176,11 +176,13 @@ class Reading(Folder):
         with self.assertRaisesRegex(inline_prof.ProfileError, "No such file"):
             inline_prof.read(self.folder / "none.json")
 
+    def rows_of(self, table, path=ROOT / "tests/data/gen3/small_h200.prof.json"):
+        """Returns the rows that pandas is given."""
+        with unittest.mock.patch.dict(sys.modules, pandas=types.SimpleNamespace(DataFrame=list)):
+            return table(path)
+
     def test_a_frame_has_a_row_an_event(self):
-        rows = []
-        pandas = types.SimpleNamespace(DataFrame=lambda given: rows.extend(given) or given)
-        with unittest.mock.patch.dict(sys.modules, pandas=pandas):
-            inline_prof.frame(ROOT / "tests/data/gen3/small_h200.prof.json")
+        rows = self.rows_of(inline_prof.frame)
         self.assertTrue(rows)
         gemm = next(row for row in rows if row.get("op_kind") == "gemm")
         self.assertIn("op_m", gemm)
@@ -200,11 +202,9 @@ class Reading(Folder):
         event = {"event_name": "a", "met_times_within_this_stream": 0, "history": bins}
         path = self.write(json.dumps({"schema": "inline_prof/1", "iter_time_ms": [], "events": [event],
                                       "history": {"relative_error": 0.01, "iteration": bins}}))
-        pandas = types.SimpleNamespace(DataFrame=list)
-        with unittest.mock.patch.dict(sys.modules, pandas=pandas):
-            rows = inline_prof.history(path)
-            with self.assertRaisesRegex(inline_prof.ProfileError, "/history: missing"):
-                inline_prof.history(ROOT / "tests/data/gen3/small_h200.prof.json")
+        rows = self.rows_of(inline_prof.history, path)
+        with self.assertRaisesRegex(inline_prof.ProfileError, "/history: missing"):
+            self.rows_of(inline_prof.history)
         self.assertEqual([row["event"] for row in rows], [None, None, 0, 0])
         self.assertEqual(rows[2]["event_name"], "a")
         self.assertEqual(rows[2]["samples"], 5)
@@ -213,11 +213,8 @@ class Reading(Folder):
         self.assertIsNone(rows[3]["median_us"])
 
     def test_a_frame_says_why_there_are_no_predictions(self):
-        rows = []
-        pandas = types.SimpleNamespace(DataFrame=lambda given: rows.extend(given) or given)
-        with unittest.mock.patch.dict(sys.modules, pandas=pandas), \
-                unittest.mock.patch("inline_prof.reports.find_analyzer", return_value=None):
-            inline_prof.frame(ROOT / "tests/data/gen3/small_h200.prof.json")
+        with unittest.mock.patch("inline_prof.reports.find_analyzer", return_value=None):
+            rows = self.rows_of(inline_prof.frame)
         self.assertEqual({row["predicted_us"] for row in rows}, {None})
         self.assertIn("prof-analyze is neither", rows[0]["reason"])
 
@@ -362,21 +359,15 @@ class HugeCtr(Folder):
                 "start_index": 0, "end_index": 1, "measured_times_ms": [1.0],
                 "iter_start_to_event_start_times_ms": [0.5],
                 "met_times_within_this_stream": 0}
+        whole = {"host_name": "n1", "iter_time_ms": [4.0], "events": [good]}
         for value in (None, True, 1.5, 10**400, "x", [], {}, [[]], ["x"], [None, True], [10**400]):
-            for key in good:
-                self.write({"host_name": "n1", "iter_time_ms": [4.0],
-                            "events": [dict(good, **{key: value}), good]}, "prof.json")
+            for place, document in (*(("/" + key, {**whole, key: value}) for key in whole),
+                                    *(("/events/0/" + key, {**whole, "events": [{**good, key: value}, good]}) for key in good)):
+                self.write(document, "prof.json")
                 try:
                     hugectr.parse_result(self.folder)
                 except inline_prof.ProfileError as error:
-                    self.assertIn("/events/0/" + key, str(error))
-            for key in ("host_name", "iter_time_ms", "events"):
-                self.write(dict({"host_name": "n1", "iter_time_ms": [4.0], "events": [good]},
-                                **{key: value}), "prof.json")
-                try:
-                    hugectr.parse_result(self.folder)
-                except inline_prof.ProfileError as error:
-                    self.assertIn("/" + key, str(error))
+                    self.assertIn(place, str(error))
         self.write("[" * 100000, "prof.json")
         with self.assertRaises(inline_prof.ProfileError):
             hugectr.parse_result(self.folder)
@@ -405,9 +396,8 @@ class HugeCtr(Folder):
 
     def test_without_matplotlib_a_chart_is_a_sentence(self):
         said = io.StringIO()
-        with contextlib.redirect_stdout(said), \
-                unittest.mock.patch.dict(sys.modules, {"matplotlib": None,
-                                                       "matplotlib.pyplot": None}):
+        gone = unittest.mock.patch.dict(sys.modules, {"matplotlib": None, "matplotlib.pyplot": None})
+        with contextlib.redirect_stdout(said), gone:
             self.assertIsNone(hugectr.timeline_chart(self.RESULT))
             self.assertIsNone(hugectr.scaling_chart([self.RESULT], ["1 GPU"]))
         self.assertEqual(said.getvalue().count("matplotlib is not installed"), 2)
@@ -418,8 +408,7 @@ class HugeCtr(Folder):
         pyplot = unittest.mock.MagicMock()
         pyplot.subplots.return_value = (figure, axes)
         matplotlib = types.SimpleNamespace(pyplot=pyplot)
-        with unittest.mock.patch.dict(sys.modules, {"matplotlib": matplotlib,
-                                                    "matplotlib.pyplot": pyplot}):
+        with unittest.mock.patch.dict(sys.modules, {"matplotlib": matplotlib, "matplotlib.pyplot": pyplot}):
             self.assertIs(chart(*arguments), figure)
         pyplot.show.assert_called_once()
         return axes

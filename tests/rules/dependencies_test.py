@@ -68,8 +68,7 @@ class Dependencies(unittest.TestCase):
     def test_root_installs_what_is_missing_and_only_that(self):
         done = self.run_script("style", INSTALLED="clang-format shellcheck")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.asked(),
-                         ["apt-get install --yes --no-install-recommends clang-tidy"])
+        self.assertEqual(self.asked(), ["apt-get install --yes --no-install-recommends clang-tidy"])
 
     def test_what_apt_prints_goes_to_stderr(self):
         done = self.run_script("style", STALE="1")

@@ -16,8 +16,7 @@ class RoomArrows(unittest.TestCase):
         self.write("schedule/plan.hpp", "#include <inline_prof/abi.h>\n")
         self.write("libinject/sys/config.hpp", "")
         self.write("libinject/record/ring.hpp", '#include "sys/config.hpp"\n')
-        self.write("libinject/launch/launch.cpp",
-                   '#include "record/ring.hpp"\n#include <cuda.h>\n')
+        self.write("libinject/launch/launch.cpp", '#include "record/ring.hpp"\n#include <cuda.h>\n')
         self.write("analyzer/read/prof.hpp", "#include <fmt/format.h>\n")
         self.write("analyzer/model/roofline.cpp", '#include "read/prof.hpp"\n')
         self.write("analyzer/fit/fits.hpp", "")
