@@ -56,6 +56,7 @@ std::optional<MissingSamples> missing_samples(const Analysis& analysis) {
       continue;
     }
     ++missing.events;
+    if (row.is_graph_node) ++missing.graph_nodes;
     if (row.samples == 0) ++missing.without;
     if (std::cmp_less(row.samples, kLeastSamples)) ++missing.few;
   }

@@ -30,14 +30,16 @@ struct NotableRows {
 // The samples that the events of the first file lack.
 struct MissingSamples {
   std::int64_t events = 0;
-  std::int64_t without = 0;   // that have none, and should
-  std::int64_t left_out = 0;  // by the schedule; not among the events
-  std::int64_t few = 0;       // that have too few for an interval
-  std::int64_t repeat = 0;    // as the run was asked for
+  std::int64_t graph_nodes = 0;  // among them: one takes all its samples before the next begins
+  std::int64_t without = 0;      // that have none, and should
+  std::int64_t left_out = 0;     // by the schedule; not among the events
+  std::int64_t few = 0;          // that have too few for an interval
+  std::int64_t repeat = 0;       // as the run was asked for
   std::int64_t warmup_iterations = 0;
 
   [[nodiscard]] std::int64_t steps(std::int64_t samples) const {
-    return events * samples + warmup_iterations;
+    constexpr std::int64_t until_clone = 12;  // its graph's clone is built, and launched 10 times
+    return events * samples + graph_nodes * until_clone + warmup_iterations;
   }
 };
 

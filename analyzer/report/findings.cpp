@@ -279,7 +279,8 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   const bool is_cut_short = missing && !analysis.runs.front().profile.complete;
   if (is_cut_short && missing->without > 0) {
     // By the default policy one of each comes first.
-    const bool takes_turns = analysis.runs.front().profile.profiler.policy == "interleaved";
+    const bool takes_turns =
+        missing->graph_nodes == 0 && analysis.runs.front().profile.profiler.policy == "interleaved";
     const std::string how =
         takes_turns
             ? fmt::format("run {} steps for one of each; for intervals {}",

@@ -559,7 +559,7 @@ std::vector<std::string> described_changes(const join::Analysis& analysis) {
 
 std::string steps_for_intervals(const join::MissingSamples& missing) {
   return fmt::format("run {} steps{}", grouped(missing.steps(join::kLeastSamples)),
-                     missing.repeat < join::kLeastSamples
+                     missing.repeat < join::kLeastSamples || missing.graph_nodes > 0
                          ? fmt::format(" with --repeat {}", join::kLeastSamples)
                          : "");
 }

@@ -189,6 +189,10 @@ class Summary(InAFolder):
         in_order = dict(document, profiler=dict(document["profiler"], policy="in_order"))
         self.assertIn("next 1 of 2 rows have no sample: run 110 steps, or use --repeat 2 (14).",
                       self.summary(self.write("in_order.json", in_order))[0])
+        # A graph's kernels have all their samples one after the other, each in a clone that is warmed up.
+        inside = dict(document, events=[dict(event, in_cuda_graph=True) for event in document["events"]])
+        self.assertIn("next 1 of 2 rows have no sample: run 134 steps, or use --repeat 2 (38).",
+                      self.summary(self.write("inside.json", inside))[0])
         self.assertIn("ended normally before all samples: 20 of 100",
                       " ".join(run(file, "--verbose").stdout.split()))
         # An event that was not asked for lacks nothing.
