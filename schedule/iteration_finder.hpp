@@ -99,8 +99,8 @@ class IterationFinder {
   // set-up that has the same last launches.
   void add_wait();
   // Notes that another thread makes the next launch, as where a framework has a thread for backward
-  // passes. A loop over layers is one thread's.
-  void add_turn();
+  // passes: `is_to_other` than the first launch's. A loop over layers is one thread's.
+  void add_turn(bool is_to_other);
   // Notes that ranks add up so many bytes. A group of gradients ends an iteration, or each of its
   // micro-steps; a sum of losses does not.
   void add_reduction(std::size_t bytes);

@@ -335,8 +335,12 @@ void note_instruction(Registering& now, std::string_view text) {
 
 }  // namespace
 
+bool begins_xla_module(std::string_view text) {
+  return text.starts_with(kModuleTitle);
+}
+
 bool note_xla_text(std::string_view text) {
-  const bool is_module = text.starts_with(kModuleTitle);
+  const bool is_module = begins_xla_module(text);
   const bool is_title = text.starts_with(kInstructionTitle);
   const sys::Locked<XlaBook> book;
   const auto known = book->threads.find(std::this_thread::get_id());

@@ -14,6 +14,9 @@
 
 namespace inline_prof::labels {
 
+// Returns true for the range around one run of a compiled function.
+[[nodiscard]] bool begins_xla_module(std::string_view text);
+
 // Takes a text that was registered by this thread.  Returns true if no range will have it as its
 // name, so that it need not be kept.
 bool note_xla_text(std::string_view text);

@@ -1,6 +1,7 @@
 #include "session/iteration_source.hpp"
 
 #include "base/text.hpp"
+#include "labels/xla_fusions.hpp"
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "schedule/update_steps.hpp"
@@ -55,7 +56,9 @@ bool append(Search& search, const LaunchSite& site) {
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
   if (is_new) search.functions.push_back(function);
   const sys::ThreadState* before = std::exchange(search.thread, &sys::this_thread);
-  if (before != nullptr && before != search.thread) search.finder.add_turn();
+  if (before == nullptr) search.first_thread = search.thread;
+  if (before != nullptr && before != search.thread)
+    search.finder.add_turn(search.thread != search.first_thread);
   using Added = schedule::IterationFinder::Added;
   const bool updates =
       is_new && site.kernel != nullptr && schedule::updates_parameters(site.kernel->name);
@@ -501,6 +504,8 @@ void IterationSource::note_end_of_iterations() {
 }
 
 bool IterationSource::note_range(const char* text) noexcept {
+  // No loop over layers calls a compiled function, so it tells as much as a wait does.
+  if (labels::begins_xla_module(text)) note_host_wait();
   const auto source = session_.config.iteration_source;
   const bool is_asked_for =
       source == sys::IterationSource::kNvtx || source == sys::IterationSource::kOptimizer;

@@ -35,6 +35,7 @@ struct Search {
   explicit Search(std::size_t period) : finder(period) {}
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
+  const sys::ThreadState* first_thread = nullptr;
   const sys::ThreadState* thread = nullptr;  // that made the last one
   std::vector<const void*> functions;        // by the finder's symbol
   std::unordered_map<const void*, std::uint32_t> symbols;
