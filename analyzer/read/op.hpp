@@ -36,6 +36,11 @@ struct Op {
   }
 };
 
+// An operation of which nobody has said yet who described it.
+[[nodiscard]] inline Op op_of(OpKind kind, decltype(Op::attributes) attributes = {}) {
+  return {std::string(op_kind_name(kind)), {}, std::move(attributes)};
+}
+
 enum class AttributeType { kInteger, kText, kBoolean, kAny };
 
 // The type that an attribute of this name has in every kind.  kAny for a name that is not known.
@@ -49,5 +54,11 @@ enum class AttributeType { kInteger, kText, kBoolean, kAny };
 
 // Returns the kind with its sizes, "gemm m=2048 n=1 k=256".
 [[nodiscard]] std::string sizes_text(const Op& op);
+
+// The tile in the name of a kernel that multiplies matrices.
+
+// Returns the first "AxB" in a kernel's name whose numbers can be sides of a tile: columns, then
+// rows of a row-major C.
+[[nodiscard]] std::optional<std::pair<double, double>> tile_in(std::string_view name);
 
 }  // namespace inline_prof::read

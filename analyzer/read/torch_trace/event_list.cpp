@@ -17,20 +17,12 @@ using torch_trace::RawEvent;
 constexpr const char* kUnknownShapes = "((-1,),)";
 
 TraceKind kind_of(Category category) {
-  switch (category) {
-    case Category::kOperator:
-      return TraceKind::kOperator;
-    case Category::kCall:
-      return TraceKind::kRuntime;
-    case Category::kKernel:
-    case Category::kCopy:
-    case Category::kFill:
-      return TraceKind::kGpu;
-    case Category::kAnnotation:
-      return TraceKind::kAnnotation;
-    default:
-      return TraceKind::kOther;
-  }
+  if (category == Category::kOperator) return TraceKind::kOperator;
+  if (category == Category::kCall) return TraceKind::kRuntime;
+  if (category == Category::kAnnotation) return TraceKind::kAnnotation;
+  const bool is_work =
+      category == Category::kKernel || category == Category::kCopy || category == Category::kFill;
+  return is_work ? TraceKind::kGpu : TraceKind::kOther;
 }
 
 // Words without the quotes around them.

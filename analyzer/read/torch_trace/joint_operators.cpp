@@ -1,4 +1,4 @@
-#include "read/kernel_tile.hpp"
+#include "read/op.hpp"
 #include "read/torch_trace/operations.hpp"
 #include "read/torch_trace/trace_events.hpp"
 
@@ -49,12 +49,10 @@ std::array<std::int64_t, 2> sides_of(const OperatorCall& call, std::size_t at) {
 
 Op movement(std::string_view what, std::int64_t read_bytes, std::int64_t write_bytes,
             std::int64_t elements) {
-  return {std::string(op_kind_name(OpKind::kMemory)),
-          "",
-          {{"read_bytes", read_bytes},
-           {"write_bytes", write_bytes},
-           {"elements", elements},
-           {"class", std::string(what)}}};
+  return op_of(OpKind::kMemory, {{"read_bytes", read_bytes},
+                                 {"write_bytes", write_bytes},
+                                 {"elements", elements},
+                                 {"class", std::string(what)}});
 }
 
 std::int64_t number_behind(std::string_view text, std::string_view word) {
@@ -126,23 +124,21 @@ std::optional<Op> look_up_operation(const LookUps& look_ups, std::string_view ke
     return movement("sort", indices * (key + value), indices * (key + value), indices);
   if (has(kernel, "RadixSortHistogram")) return movement("sort", indices * key, 0, indices);
   if (has(kernel, "ReduceByKeyKernel")) return movement("sort", indices * key, 0, indices);
-  if (has(kernel, "linearize_index")) {
+  if (has(kernel, "linearize_index"))
     return movement("gather", (indices + look_ups.tables * look_ups.batch) * key,
                     indices * (key + value), indices);
-  }
   const bool is_forward = has(kernel, "split_embedding_codegen_forward");
   const bool is_long = has(kernel, "kernel_cta"), is_short = has(kernel, "kernel_warp");
   if (!is_forward && !is_long && !is_short) return std::nullopt;
   const std::int64_t bags = look_ups.tables * look_ups.batch;
-  Op op{std::string(op_kind_name(OpKind::kEmbedding)),
-        "",
-        {{"batch", look_ups.batch},
-         {"tables", look_ups.tables},
-         {"rows", std::max<std::int64_t>(1, look_ups.rows / look_ups.tables)},
-         {"bag", std::max<std::int64_t>(1, (indices + bags / 2) / bags)},
-         {"dim", look_ups.dim},
-         {"type", std::string(look_ups.type)},
-         {"pass", std::string(is_forward ? "forward" : "backward_rowwise_adagrad")}}};
+  Op op = op_of(OpKind::kEmbedding,
+                {{"batch", look_ups.batch},
+                 {"tables", look_ups.tables},
+                 {"rows", std::max<std::int64_t>(1, look_ups.rows / look_ups.tables)},
+                 {"bag", std::max<std::int64_t>(1, (indices + bags / 2) / bags)},
+                 {"dim", look_ups.dim},
+                 {"type", std::string(look_ups.type)},
+                 {"pass", std::string(is_forward ? "forward" : "backward_rowwise_adagrad")}});
   if (!is_forward)
     op.attributes.emplace_back("part", std::string(is_long ? "long_rows" : "short_rows"));
   return op;
@@ -184,15 +180,13 @@ std::optional<Op> Experts::triton_product(std::int32_t operator_index, const Ope
   if (type.empty() || weights_type.empty() || *std::ranges::min_element(sizes) < 1 ||
       *std::ranges::max_element(sizes) > kMostSide)
     return std::nullopt;
-  return Op{std::string(op_kind_name(OpKind::kGroupedGemm)),
-            "",
-            {{"groups", sizes[0]},
-             {"m_total", tokens * chosen},
-             {"n", sizes[1]},
-             {"k", sizes[2]},
-             {"a_type", std::string(weights_type)},
-             {"b_type", std::string(weights_type)},
-             {"c_type", std::string(type)}}};
+  return op_of(OpKind::kGroupedGemm, {{"groups", sizes[0]},
+                                      {"m_total", tokens * chosen},
+                                      {"n", sizes[1]},
+                                      {"k", sizes[2]},
+                                      {"a_type", std::string(weights_type)},
+                                      {"b_type", std::string(weights_type)},
+                                      {"c_type", std::string(type)}});
 }
 
 // Names begin with the types of the result, the weights and the tokens, and the tile:
@@ -234,17 +228,15 @@ std::optional<Op> Experts::operation(std::int32_t operator_index, const Operator
   const bool is_first = first.columns == 0;
   const std::int64_t depth = is_first ? hidden : first.columns / 2;  // gate and value become one
   if (is_first) first = {columns, tokens * chosen};
-  Op op{
-      std::string(op_kind_name(OpKind::kGroupedGemm)),
-      "",
+  return op_of(
+      OpKind::kGroupedGemm,
       {{"groups", experts},
        {"m_total", tokens * chosen},
        {"n", columns},
        {"k", depth},
        {"a_type", std::string(tokens_type)},
        {"b_type", std::string(weights_type)},
-       {"c_type", std::string(has(kernel.substr(0, result_end), "Bfloat16") ? "bf16" : "f8e4m3")}}};
-  return op;
+       {"c_type", std::string(has(kernel.substr(0, result_end), "Bfloat16") ? "bf16" : "f8e4m3")}});
 }
 
 namespace {
@@ -319,16 +311,14 @@ std::vector<std::vector<std::size_t>> aligned(const std::vector<Product>& produc
   // The most pairs of the first i products and j layers, and of those from there on.
   std::vector<std::vector<int>> before(n + 1, std::vector<int>(m + 1, 0)), behind = before;
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < m; ++j) {
+    for (std::size_t j = 0; j < m; ++j)
       before[i + 1][j + 1] = std::max({before[i][j + 1], before[i + 1][j],
                                        fits(products[i], layers[j]) ? before[i][j] + 1 : 0});
-    }
   }
   for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t j = m; j-- > 0;) {
+    for (std::size_t j = m; j-- > 0;)
       behind[i][j] = std::max({behind[i + 1][j], behind[i][j + 1],
                                fits(products[i], layers[j]) ? behind[i + 1][j + 1] + 1 : 0});
-    }
   }
   const int best = before[n][m];
   std::vector<bool> is_taken(m, false), is_certain(n, false);
@@ -494,10 +484,9 @@ std::unordered_map<std::size_t, Op> compiled_products(const TraceEvents& trace,
       }
     }
   }
-  for (auto& [work, op] : operations) {
+  for (auto& [work, op] : operations)
     op.source =
         trace.names.text(trace.host[static_cast<std::size_t>(places.of_work[work].operation)].name);
-  }
   return operations;
 }
 

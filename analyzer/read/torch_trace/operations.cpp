@@ -1,6 +1,6 @@
 #include "read/torch_trace/operations.hpp"
 
-#include "read/kernel_tile.hpp"
+#include "read/op.hpp"
 #include "read/torch_trace/raw_events.hpp"
 #include "torch_operator_classes.hpp"
 
@@ -52,16 +52,15 @@ constexpr std::array<TypeWord, 19> kTypes{{{"bfloat16", "bf16"},
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (char& c : result)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
 }
 
 const TypeWord* type_of(std::string_view recorded) {
   if (recorded.starts_with("c10::")) recorded.remove_prefix(5);
   const std::string word = lower(recorded);
-  const auto* const it = std::find_if(kTypes.begin(), kTypes.end(),
-                                      [&](const TypeWord& type) { return type.recorded == word; });
+  const auto* const it = std::ranges::find(kTypes, word, &TypeWord::recorded);
   return it == kTypes.end() ? nullptr : it;
 }
 
@@ -151,10 +150,8 @@ bool is_true(std::string_view value) {
 
 Op memory(std::string_view what, std::int64_t read_bytes, std::int64_t write_bytes,
           std::int64_t flops = 0, std::int64_t elements = 0) {
-  Op op;
-  if (read_bytes + write_bytes <= 0) return op;
-  op.kind = op_kind_name(OpKind::kMemory);
-  op.attributes = {{"read_bytes", read_bytes}, {"write_bytes", write_bytes}};
+  if (read_bytes + write_bytes <= 0) return {};
+  Op op = op_of(OpKind::kMemory, {{"read_bytes", read_bytes}, {"write_bytes", write_bytes}});
   if (flops > 0) op.attributes.emplace_back("flops", flops);
   if (elements > 0) op.attributes.emplace_back("elements", elements);
   op.attributes.emplace_back("class", std::string(what));
@@ -200,6 +197,10 @@ class Call {
       return argument.value == "True" || argument.value == "False";
     });
     return found == call_.arguments.end() ? std::string_view() : std::string_view(found->value);
+  }
+  // A tensor that Rule::needs names.
+  [[nodiscard]] const Argument& operator[](std::size_t place) const {
+    return call_.arguments[place];
   }
   // Null where the argument is no tensor.
   [[nodiscard]] const Argument* tensor(std::size_t place) const {
@@ -282,9 +283,8 @@ Op comparison(const Call& call) {
 }
 // Reads or writes a mask of one byte for each element, too.
 Op dropout(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr) return {};
-  const std::int64_t all = bytes(*from), count = elements(*from);
+  const Argument& from = call[0];
+  const std::int64_t all = bytes(from), count = elements(from);
   return memory("elementwise", all, all + count, count, count);
 }
 
@@ -347,106 +347,91 @@ Op copy(const Call& call) {
 }
 
 Op concatenation(const Call& call) {
-  std::int64_t all = 0;
-  for (const Argument* tensor : call.tensors())
+  std::int64_t all = 0, all_elements = 0;
+  for (const Argument* tensor : call.tensors()) {
     all += call.bytes_of(*tensor);
-  std::int64_t all_elements = 0;
-  for (const Argument* tensor : call.tensors())
     all_elements += elements(*tensor);
+  }
   return memory("copy", all, all, 0, all_elements);
 }
 
 Op fill(const Call& call) {
-  const Argument* const to = call.tensor(0);
-  return to == nullptr ? Op{} : memory("fill", 0, elements(*to) * element_bytes(*to));
+  const Argument& to = call[0];
+  return memory("fill", 0, elements(to) * element_bytes(to));
 }
 
 Op reduction(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr) return {};
-  if (from->type == "TensorList") return over_lists(call);
-  return memory("reduction", bytes(*from), element_bytes(*from), elements(*from), elements(*from));
+  const Argument& from = call[0];
+  if (from.type == "TensorList") return over_lists(call);
+  return memory("reduction", bytes(from), element_bytes(from), elements(from), elements(from));
 }
 
 Op scan(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr) return {};
-  return memory("scan", bytes(*from), bytes(*from), elements(*from), elements(*from));
+  const Argument& from = call[0];
+  return memory("scan", bytes(from), bytes(from), elements(from), elements(from));
 }
 
 // Reads of each row the element that its target names.
 Op nll_loss(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  const Argument* const target = call.tensor(1);
-  if (from == nullptr || target == nullptr) return {};
-  const std::int64_t rows = elements(*target);
-  return memory("loss", bytes(*target) + rows * element_bytes(*from), element_bytes(*from), rows,
+  const Argument& from = call[0];
+  const Argument& target = call[1];
+  const std::int64_t rows = elements(target);
+  return memory("loss", bytes(target) + rows * element_bytes(from), element_bytes(from), rows,
                 rows);
 }
 Op nll_loss_backward(const Call& call) {
-  const Argument* const target = call.tensor(2);
-  if (target == nullptr) return {};
-  const std::int64_t rows = elements(*target);
-  return memory("loss", bytes(*target), rows * element_bytes(*call.tensors()[0]), rows, rows);
+  const Argument& target = call[2];
+  const std::int64_t rows = elements(target);
+  return memory("loss", bytes(target), rows * element_bytes(*call.tensors()[0]), rows, rows);
 }
 
 Op row_wise(const Call& call, OpKind kind, std::int64_t columns, bool is_backward) {
-  const Argument* const from = call.tensor(0);
-  const TypeWord* const type = from == nullptr ? nullptr : type_of(from->type);
-  if (type == nullptr || type->name.empty() || columns < 1) return {};
-  Op op;
-  op.kind = op_kind_name(kind);
-  op.attributes = {{"rows", elements(*from) / columns},
-                   {"cols", columns},
-                   {"type", std::string(type->name)},
-                   {"pass", std::string(is_backward ? "backward" : "forward")}};
-  return op;
+  const Argument& from = call[0];
+  const std::string type(number_type_of(from));
+  if (type.empty() || columns < 1) return {};
+  return op_of(kind, {{"rows", elements(from) / columns},
+                      {"cols", columns},
+                      {"type", type},
+                      {"pass", std::string(is_backward ? "backward" : "forward")}});
 }
 
-Op softmax_of(const Call& call, std::size_t dimension_at, bool is_backward) {
-  const Argument* const from = call.tensor(0);
-  const auto dimension = numbers_in(call.value(dimension_at));
-  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
-  const Sizes& sizes = from->sizes.front();
+template <std::size_t kDimensionAt>
+Op softmax(const Call& call) {
+  const Argument& from = call[0];
+  const auto dimension = numbers_in(call.value(kDimensionAt));
+  if (from.sizes.empty() || from.sizes.front().empty()) return {};
+  const Sizes& sizes = from.sizes.front();
   const auto rank = static_cast<std::int64_t>(sizes.size());
   std::int64_t at = dimension.empty() ? rank - 1 : dimension.front();
   if (at < 0) at += rank;
   if (at < 0 || at >= rank) return {};
-  return row_wise(call, OpKind::kSoftmax, sizes[static_cast<std::size_t>(at)], is_backward);
-}
-Op softmax(const Call& call) {
-  return softmax_of(call, 1, false);
-}
-Op softmax_backward(const Call& call) {
-  return softmax_of(call, 2, true);
+  return row_wise(call, OpKind::kSoftmax, sizes[static_cast<std::size_t>(at)], kDimensionAt == 2);
 }
 
 // The sizes that are normalised are those of the weight, else the last one.
 Op norm(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
+  const Argument& from = call[0];
+  if (from.sizes.empty() || from.sizes.front().empty()) return {};
   const Argument* const weight = call.tensor(2);
   const std::int64_t columns =
-      weight != nullptr && elements(*weight) > 0 ? elements(*weight) : from->sizes.front().back();
+      weight != nullptr && elements(*weight) > 0 ? elements(*weight) : from.sizes.front().back();
   return row_wise(call, OpKind::kNorm, columns, false);
 }
 Op norm_backward(const Call& call) {
-  const Argument* const from = call.tensor(1);
-  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
-  if (call.launches({"GammaBeta", "gamma_beta"})) {
-    return memory("norm", bytes(*call.tensors()[0]) + bytes(*from),
-                  element_bytes(*from) * from->sizes.front().back(), 2 * elements(*from));
-  }
-  return row_wise(call, OpKind::kNorm, from->sizes.front().back(), true);
+  const Argument& from = call[1];
+  if (from.sizes.empty() || from.sizes.front().empty()) return {};
+  if (call.launches({"GammaBeta", "gamma_beta"}))
+    return memory("norm", bytes(*call.tensors()[0]) + bytes(from),
+                  element_bytes(from) * from.sizes.front().back(), 2 * elements(from));
+  return row_wise(call, OpKind::kNorm, from.sizes.front().back(), true);
 }
 
 // vLLM's: the sum of input and residual is written over the residual, its norm over the input.
 Op norm_in_place(const Call& call) {
-  const Argument* const input = call.tensor(0);
-  const Argument* const residual = call.tensor(1);
-  if (input == nullptr || residual == nullptr) return {};
-  const std::int64_t both = bytes(*input) + bytes(*residual);
-  return memory("norm", both, both, 4 * elements(*input), elements(*input));
+  const Argument& input = call[0];
+  const Argument& residual = call[1];
+  const std::int64_t both = bytes(input) + bytes(residual);
+  return memory("norm", both, both, 4 * elements(input), elements(input));
 }
 
 // Kernels around a norm that compute a few numbers for each channel.
@@ -466,35 +451,32 @@ Op of_channels(const Argument& image) {
 
 // Kernels that only gather the mean and the variance write next to nothing.
 Op batch_norm(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr) return {};
-  if (is_of_channels(call, *from)) return of_channels(*from);
+  const Argument& from = call[0];
+  if (is_of_channels(call, from)) return of_channels(from);
   const bool is_statistics = call.launches({"collect_statistics", "RowwiseMoments"});
-  return memory("norm", bytes(*from), is_statistics ? 0 : bytes(*from), 8 * elements(*from),
-                elements(*from));
+  return memory("norm", bytes(from), is_statistics ? 0 : bytes(from), 8 * elements(from),
+                elements(from));
 }
 Op batch_norm_backward(const Call& call) {
-  const Argument* const gradient = call.tensor(0);
-  const Argument* const from = call.tensor(1);
-  if (gradient == nullptr || from == nullptr) return {};
-  if (is_of_channels(call, *from)) return of_channels(*from);
+  const Argument& gradient = call[0];
+  const Argument& from = call[1];
+  if (is_of_channels(call, from)) return of_channels(from);
   const bool is_sum = call.launches({"backward_reduce", "InternalGradients"});
-  return memory("norm", bytes(*gradient) + bytes(*from), is_sum ? 0 : bytes(*from),
-                8 * elements(*from), elements(*from));
+  return memory("norm", bytes(gradient) + bytes(from), is_sum ? 0 : bytes(from), 8 * elements(from),
+                elements(from));
 }
 
 // vLLM's: changes query and key in place, each token's by its row of the table.
 Op rotary_embedding(const Call& call) {
-  const Argument* const positions = call.tensor(0);
-  const Argument* const query = call.tensor(1);
+  const Argument& positions = call[0];
+  const Argument& query = call[1];
   const Argument* const key = call.tensor(2);
-  if (positions == nullptr || query == nullptr) return {};
-  const std::int64_t changed = bytes(*query) + (key == nullptr ? 0 : bytes(*key));
-  const std::int64_t both = elements(*query) + (key == nullptr ? 0 : elements(*key));
+  const std::int64_t changed = bytes(query) + (key == nullptr ? 0 : bytes(*key));
+  const std::int64_t both = elements(query) + (key == nullptr ? 0 : elements(*key));
   const Argument* const table = call.tensors().back();
   const std::int64_t row =
       table->sizes.front().empty() ? 0 : table->sizes.front().back() * element_bytes(*table);
-  return memory("elementwise", changed + bytes(*positions) + times(elements(*positions), row),
+  return memory("elementwise", changed + bytes(positions) + times(elements(positions), row),
                 changed, 3 * both, both);
 }
 
@@ -519,25 +501,24 @@ Op second_to_first(const Call& call) {
 // Elements that the index names are read and written.
 template <std::size_t kTable, std::size_t kIndex>
 Op gather_rows(const Call& call) {
-  const Argument* const table = call.tensor(kTable);
-  const Argument* const index = call.tensor(kIndex);
-  if (table == nullptr || index == nullptr || table->sizes.size() != 1) return {};
-  const Sizes& sizes = table->sizes.front();
+  const Argument& table = call[kTable];
+  const Argument& index = call[kIndex];
+  if (table.sizes.size() != 1) return {};
+  const Sizes& sizes = table.sizes.front();
   const std::int64_t row = sizes.size() < 2 ? 1 : elements_in({sizes.begin() + 1, sizes.end()});
-  const std::int64_t picked = times(elements(*index), row);
-  const std::int64_t moved = picked * element_bytes(*table);
-  return memory("gather", moved + bytes(*index), moved, 0, picked);
+  const std::int64_t picked = times(elements(index), row);
+  const std::int64_t moved = picked * element_bytes(table);
+  return memory("gather", moved + bytes(index), moved, 0, picked);
 }
 
 // The indices are a list, one for each leading dimension, and name together.
 Op index(const Call& call) {
-  const Argument* const table = call.tensor(0);
+  const Argument& table = call[0];
   const Argument* const indices = call.tensor(1);
   // PyTorch 2.11 records no sizes of indices; this kernel has a block for each of them.
   const bool is_by_grid = indices == nullptr && call.launches({"vectorized_gather_kernel"});
-  if (table == nullptr || (indices == nullptr && !is_by_grid) || table->sizes.size() != 1)
-    return {};
-  const Sizes& sizes = table->sizes.front();
+  if ((indices == nullptr && !is_by_grid) || table.sizes.size() != 1) return {};
+  const Sizes& sizes = table.sizes.front();
   const std::size_t named = std::min(is_by_grid ? 1 : indices->sizes.size(), sizes.size());
   std::int64_t picked = is_by_grid ? call.launch().grid[0] : 0,
                listed = is_by_grid ? picked : elements(*indices);
@@ -546,20 +527,19 @@ Op index(const Call& call) {
   const std::int64_t row =
       elements_in({sizes.begin() + static_cast<std::ptrdiff_t>(named), sizes.end()});
   const std::int64_t read = times(picked, row);
-  const std::int64_t moved = read * element_bytes(*table);
+  const std::int64_t moved = read * element_bytes(table);
   constexpr std::int64_t index_bytes = 8;
   return memory("gather", moved + times(listed, index_bytes), moved, 0, read);
 }
 
 // Adds up the rows that the indices name, in as many bags as there are offsets.
 Op embedding_bag(const Call& call) {
-  const Argument* const indices = call.tensor(1);
   const Argument* const offsets = call.tensor(2);
   Op rows = gather_rows<0, 1>(call);
   if (offsets == nullptr || rows.kind.empty()) return rows;
   const std::int64_t read = rows.get<std::int64_t>("read_bytes").value_or(0),
                      written = rows.get<std::int64_t>("write_bytes").value_or(0),
-                     of_each = written / std::max<std::int64_t>(1, elements(*indices));
+                     of_each = written / std::max<std::int64_t>(1, elements(call[1]));
   return memory("gather", read, times(elements(*offsets), of_each), 0,
                 rows.get<std::int64_t>("elements").value_or(0));
 }
@@ -577,42 +557,40 @@ Op in_order(const Call& call, std::int64_t count) {
 
 // Rows of the gradient are added to those that were looked up.
 Op embedding_backward(const Call& call) {
-  const Argument* const gradient = call.tensor(0);
-  const Argument* const indices = call.tensor(1);
-  if (gradient == nullptr || indices == nullptr) return {};
+  const Argument& gradient = call[0];
+  const Argument& indices = call[1];
   if (!call.launches(
           {"embedding_backward", "compute_grad_weight", "sum_and_scatter", "EmbeddingBag_acc"}))
-    return in_order(call, elements(*indices));
-  return memory("scatter", bytes(*gradient) + bytes(*indices), bytes(*gradient),
-                elements(*gradient), elements(*gradient));
+    return in_order(call, elements(indices));
+  return memory("scatter", bytes(gradient) + bytes(indices), bytes(gradient), elements(gradient),
+                elements(gradient));
 }
 
 // The last dimensions become as long as the second argument says.
 Op upsampling(const Call& call) {
-  const Argument* const from = call.tensor(0);
+  const Argument& from = call[0];
   const std::vector<std::int64_t> sides = numbers_in(call.value(1));
-  if (from == nullptr || sides.empty() || from->sizes.front().size() < sides.size()) return {};
-  Sizes sizes = from->sizes.front();
+  if (sides.empty() || from.sizes.front().size() < sides.size()) return {};
+  Sizes sizes = from.sizes.front();
   std::copy(sides.rbegin(), sides.rend(), sizes.rbegin());
   const std::int64_t out = elements_in(sizes);
-  return memory("elementwise", bytes(*from), out * element_bytes(*from), out, out);
+  return memory("elementwise", bytes(from), out * element_bytes(from), out, out);
 }
 
 // The gradient, the sides of the result, and the sizes of what is written.
 Op upsampling_backward(const Call& call) {
-  const Argument* const gradient = call.tensor(0);
+  const Argument& gradient = call[0];
   const std::vector<std::int64_t> sizes = numbers_in(call.value(2));
-  if (gradient == nullptr || sizes.empty()) return {};
-  return memory("elementwise", bytes(*gradient), elements_in(sizes) * element_bytes(*gradient),
-                elements(*gradient), elements(*gradient));
+  if (sizes.empty()) return {};
+  return memory("elementwise", bytes(gradient), elements_in(sizes) * element_bytes(gradient),
+                elements(gradient), elements(gradient));
 }
 
 Op gather(const Call& call) {
-  const Argument* const table = call.tensor(0);
-  const Argument* const index = call.tensor(2);
-  if (table == nullptr || index == nullptr) return {};
-  const std::int64_t moved = elements(*index) * element_bytes(*table);
-  return memory("gather", moved + bytes(*index), moved);
+  const Argument& table = call[0];
+  const Argument& index = call[2];
+  const std::int64_t moved = elements(index) * element_bytes(table);
+  return memory("gather", moved + bytes(index), moved);
 }
 
 bool is_transposed(const Argument& matrix) {
@@ -630,81 +608,72 @@ bool is_product_kernel(const Call& call) {
 
 template <std::size_t kFirst, std::size_t kSecond>
 Op product(const Call& call) {
-  const Argument* const a = call.tensor(kFirst);
-  const Argument* const b = call.tensor(kSecond);
-  if (a == nullptr || b == nullptr || a->sizes.size() != 1 || b->sizes.size() != 1) return {};
-  Sizes left = a->sizes.front(), right = b->sizes.front();
+  const Argument& a = call[kFirst];
+  const Argument& b = call[kSecond];
+  if (a.sizes.size() != 1 || b.sizes.size() != 1) return {};
+  Sizes left = a.sizes.front(), right = b.sizes.front();
   if (left.size() == 1) left.insert(left.begin(), 1);
   if (right.size() == 1) right.push_back(1);
-  const TypeWord* const type_a = type_of(a->type);
-  const TypeWord* const type_b = type_of(b->type);
-  if (left.size() < 2 || right.size() < 2 || type_a == nullptr || type_b == nullptr ||
-      type_a->name.empty() || type_b->name.empty())
-    return {};
+  const std::string_view type_a = number_type_of(a), type_b = number_type_of(b);
+  if (left.size() < 2 || right.size() < 2 || type_a.empty() || type_b.empty()) return {};
   if (call.launches({"splitKreduce", "splitK_reduce", "epilogue::impl::globalKernel"})) {
     const std::int64_t out = times(left[left.size() - 2], right.back()) * 4;
-    return memory("reduction", 2 * out, out / 4 * type_bytes(*type_a));
+    return memory("reduction", 2 * out, out / 4 * element_bytes(a));
   }
   if (!is_product_kernel(call)) return {};
   std::optional<std::int64_t> batch;
   if (left.size() == 3) batch = left.front();
   Op op = gemm_of({.m = left[left.size() - 2], .n = right.back(), .k = left.back(), .batch = batch},
-                  type_a->name, type_b->name);
-  if (is_transposed(*a)) op.attributes.emplace_back("trans_a", true);
-  if (is_transposed(*b)) op.attributes.emplace_back("trans_b", true);
+                  type_a, type_b);
+  if (is_transposed(a)) op.attributes.emplace_back("trans_a", true);
+  if (is_transposed(b)) op.attributes.emplace_back("trans_b", true);
   return op;
 }
 
 // Products of as many groups as the second operand has matrices, or as there are offsets: there the
 // groups share the sum's terms.
 Op grouped_product(const Call& call) {
-  const Argument* const a = call.tensor(0);
-  const Argument* const b = call.tensor(1);
-  const Argument* const ends = call.tensor(2);
-  const TypeWord* const type = a == nullptr ? nullptr : type_of(a->type);
-  if (type == nullptr || type->name.empty() || b == nullptr || ends == nullptr ||
-      a->sizes.front().size() != 2 || b->sizes.front().size() < 2)
-    return {};
-  const Sizes &left = a->sizes.front(), &right = b->sizes.front();
-  const std::int64_t groups = std::max<std::int64_t>(1, elements(*ends));
+  const Argument& a = call[0];
+  const Argument& b = call[1];
+  const Argument& ends = call[2];
+  const std::string type(number_type_of(a));
+  if (type.empty() || a.sizes.front().size() != 2 || b.sizes.front().size() < 2) return {};
+  const Sizes &left = a.sizes.front(), &right = b.sizes.front();
+  const std::int64_t groups = std::max<std::int64_t>(1, elements(ends));
   if (call.launches({"prepare_grouped"})) return memory("elementwise", groups * 8, groups * 64);
   const bool shares_terms = right.size() == 2;
-  Op op;
-  op.kind = op_kind_name(OpKind::kGroupedGemm);
-  op.attributes = {{"groups", groups},
-                   {"m_total", shares_terms ? times(left[0], groups) : left[0]},
-                   {"n", right.back()},
-                   {"k", shares_terms ? std::max<std::int64_t>(1, left[1] / groups) : left[1]},
-                   {"a_type", std::string(type->name)},
-                   {"b_type", std::string(type->name)},
-                   {"c_type", std::string(type->name)}};
-  return op;
+  return op_of(OpKind::kGroupedGemm,
+               {{"groups", groups},
+                {"m_total", shares_terms ? times(left[0], groups) : left[0]},
+                {"n", right.back()},
+                {"k", shares_terms ? std::max<std::int64_t>(1, left[1] / groups) : left[1]},
+                {"a_type", type},
+                {"b_type", type},
+                {"c_type", type}});
 }
 
 // cuDNN's recurrent layers: the products of a step, those of all steps at once, and what stands
 // between.  The tiles of a product tell which it is.
 Op recurrent(const Call& call) {
   const bool is_backward = call.name().ends_with("backward");
-  const Argument* const input = call.tensor(0);
-  const Argument* const hidden = call.tensor(4);
+  const Argument& input = call[0];
+  const Argument& hidden = call[4];
   const auto mode = numbers_in(call.value(is_backward ? 10 : 6));
-  const TypeWord* const type = input == nullptr ? nullptr : type_of(input->type);
-  if (type == nullptr || type->name.empty() || hidden == nullptr || mode.empty() ||
-      hidden->sizes.front().size() != 3 || input->sizes.front().size() < 2)
+  const std::string type(number_type_of(input));
+  if (type.empty() || mode.empty() || hidden.sizes.front().size() != 3 ||
+      input.sizes.front().size() < 2)
     return {};
   constexpr std::int64_t lstm = 2, gru = 3;
   const std::int64_t gates = mode[0] == lstm  ? 4
                              : mode[0] == gru ? 3
                                               : 1,
-                     batch = hidden->sizes.front()[1], size = hidden->sizes.front()[2],
+                     batch = hidden.sizes.front()[1], size = hidden.sizes.front()[2],
                      all_gates = times(gates, size), own = times(batch, size),
-                     rows =
-                         elements(*input) / std::max<std::int64_t>(1, input->sizes.front().back());
-  const std::int64_t width = type_bytes(*type);
-  if (call.launches({"elementWise"})) {
+                     rows = elements(input) / std::max<std::int64_t>(1, input.sizes.front().back());
+  const std::int64_t width = element_bytes(input);
+  if (call.launches({"elementWise"}))
     return memory("elementwise", (2 * gates + 1) * own * width, (gates + 1) * own * width, 0,
                   gates * own);
-  }
   const auto tile = tile_in(call.kernel());
   if (!is_product_kernel(call) || !tile) return {};
   const double blocks = static_cast<double>(times(call.launch().grid[0], call.launch().grid[1])) *
@@ -721,7 +690,7 @@ Op recurrent(const Call& call) {
     return std::abs(std::log(static_cast<double>(std::max<std::int64_t>(1, times(one.m, one.n))) /
                              std::max(1.0, blocks)));
   };
-  return gemm_of(*std::ranges::min_element(sides, {}, distance), type->name, type->name);
+  return gemm_of(*std::ranges::min_element(sides, {}, distance), type, type);
 }
 
 // The operators' arguments differ in where they say that attention is causal: as a truth value,
@@ -753,12 +722,11 @@ bool is_causal(const Call& call) {
 // as in a backward pass the gradient.
 template <std::size_t kHeads, std::size_t kLength, std::size_t kBefore = 0>
 Op attention(const Call& call) {
-  const Argument* const query = call.tensor(kBefore);
-  const Argument* const key = call.tensor(kBefore + 1);
-  if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
-    return {};
-  Sizes q = query->sizes.front(), k = key->sizes.front();
-  const TypeWord* const type = type_of(query->type);
+  const Argument& query = call[kBefore];
+  const Argument& key = call[kBefore + 1];
+  if (query.sizes.size() != 1 || key.sizes.size() != 1) return {};
+  Sizes q = query.sizes.front(), k = key.sizes.front();
+  const std::string type(number_type_of(query));
   if (q.size() == 3 && k.size() == 3) {
     // Sequences one behind the other, with a list of where each begins: as if all were equally
     // long.
@@ -773,28 +741,24 @@ Op attention(const Call& call) {
     }
   }
   // A cache in pages has another first dimension.
-  if (q.size() != 4 || k.size() != 4 || q[0] != k[0] || type == nullptr || type->name.empty())
-    return {};
+  if (q.size() != 4 || k.size() != 4 || q[0] != k[0] || type.empty()) return {};
   if (call.launches({"prepare_varlen"})) return {};
   constexpr bool is_backward = kBefore > 0;
   if (call.launches({"splitkv_combine", "FwdCombine"}))
-    return memory("reduction", 2 * bytes(*query), bytes(*query));
+    return memory("reduction", 2 * bytes(query), bytes(query));
   if (is_backward && call.launches({"dot_do_o", "BwdPreprocess"}))
-    return memory("reduction", 2 * bytes(*query), 0);
+    return memory("reduction", 2 * bytes(query), 0);
   if (is_backward && call.launches({"convert_dq", "ConvertdQ"}))
-    return memory("cast", 2 * bytes(*query), bytes(*query));
-  Op op;
-  op.kind = op_kind_name(OpKind::kAttention);
-  op.attributes = {{"batch", q[0]},
-                   {"heads", q[kHeads]},
-                   {"kv_heads", k[kHeads]},
-                   {"q_len", q[kLength]},
-                   {"kv_len", k[kLength]},
-                   {"head_dim", q[3]},
-                   {"causal", is_causal(call)},
-                   {"type", std::string(type->name)},
-                   {"pass", std::string(is_backward ? "backward" : "forward")}};
-  return op;
+    return memory("cast", 2 * bytes(query), bytes(query));
+  return op_of(OpKind::kAttention, {{"batch", q[0]},
+                                    {"heads", q[kHeads]},
+                                    {"kv_heads", k[kHeads]},
+                                    {"q_len", q[kLength]},
+                                    {"kv_len", k[kLength]},
+                                    {"head_dim", q[3]},
+                                    {"causal", is_causal(call)},
+                                    {"type", type},
+                                    {"pass", std::string(is_backward ? "backward" : "forward")}});
 }
 
 Attribute one_or_two(const std::vector<std::int64_t>& sides) {
@@ -802,14 +766,12 @@ Attribute one_or_two(const std::vector<std::int64_t>& sides) {
   return sides;
 }
 
-Op convolution_of(const Call& call, const Argument* image, const Argument* filter,
+Op convolution_of(const Call& call, const Argument& image, const Argument& filter,
                   std::size_t stride_at, std::size_t pad_at, std::size_t dilation_at,
                   std::string_view direction) {
-  if (image == nullptr || filter == nullptr || image->sizes.size() != 1 ||
-      filter->sizes.size() != 1)
-    return {};
-  Sizes x = image->sizes.front(), w = filter->sizes.front();
-  const TypeWord* const type = type_of(image->type);
+  if (image.sizes.size() != 1 || filter.sizes.size() != 1) return {};
+  Sizes x = image.sizes.front(), w = filter.sizes.front();
+  const std::string type(number_type_of(image));
   auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
        dilation = numbers_in(call.value(dilation_at));
   if (x.size() == 3 && w.size() == 3) {  // of a line: an image of one row
@@ -831,20 +793,18 @@ Op convolution_of(const Call& call, const Argument* image, const Argument* filte
     for (auto* const numbers : {&stride, &pad, &dilation})
       if (!numbers->empty()) numbers->erase(numbers->begin());
   }
-  if (x.size() != 4 || w.size() != 4 || type == nullptr || type->name.empty() || x[1] < 1 ||
-      w[1] < 1)
-    return {};
+  if (x.size() != 4 || w.size() != 4 || type.empty() || x[1] < 1 || w[1] < 1) return {};
   if (stride.size() != 2 || pad.size() != 2) return {};
   const auto side = [&](std::size_t i) {
     const std::int64_t reach = (dilation.size() == 2 ? dilation[i] : 1) * (w[2 + i] - 1) + 1;
     return stride[i] < 1 ? 0 : (x[2 + i] + 2 * pad[i] - reach) / stride[i] + 1;
   };
-  const std::int64_t size = type_bytes(*type);
+  const std::int64_t size = element_bytes(image);
   const std::int64_t out = elements_in({x[0], w[0], side(0), side(1)}) * size;
   if (call.launches({"nchwToNhwc", "nchwAddPaddingToNhwc"})) {
     // The image or the filter: the grid's depth is the number of images, or of filters.  Channels
     // are filled up to a vector of 16 bytes.
-    const Argument& moved = call.grid_depth() == w[0] && w[0] != x[0] ? *filter : *image;
+    const Argument& moved = call.grid_depth() == w[0] && w[0] != x[0] ? filter : image;
     const std::int64_t channels = moved.sizes.front()[1], vector = 16 / size;
     const std::int64_t padded =
         elements(moved) / channels * ((channels + vector - 1) / vector * vector);
@@ -865,57 +825,54 @@ Op convolution_of(const Call& call, const Argument* image, const Argument* filte
       !call.launches({"convolve"})) {
     const std::int64_t tiles = times((side(0) + tile - 1) / tile, (side(1) + tile - 1) / tile);
     return gemm_of({.m = w[0], .n = times(x[0], tiles), .k = w[1], .batch = call.grid_depth()},
-                   type->name, type->name);
+                   type, type);
   }
-  Op op;
-  op.kind = op_kind_name(OpKind::kConv);
-  op.attributes = {{"n", x[0]},
-                   {"c", x[1]},
-                   {"h", x[2]},
-                   {"w", x[3]},
-                   {"k", w[0]},
-                   {"r", w[2]},
-                   {"s", w[3]},
-                   {"stride", one_or_two(stride)},
-                   {"pad", one_or_two(pad)}};
+  Op op = op_of(OpKind::kConv, {{"n", x[0]},
+                                {"c", x[1]},
+                                {"h", x[2]},
+                                {"w", x[3]},
+                                {"k", w[0]},
+                                {"r", w[2]},
+                                {"s", w[3]},
+                                {"stride", one_or_two(stride)},
+                                {"pad", one_or_two(pad)}});
   if (dilation.size() == 2) op.attributes.emplace_back("dilation", one_or_two(dilation));
   if (w[1] > 0 && x[1] > w[1]) op.attributes.emplace_back("groups", x[1] / w[1]);
-  op.attributes.emplace_back("type", std::string(type->name));
+  op.attributes.emplace_back("type", type);
   op.attributes.emplace_back("direction", std::string(direction));
   return op;
 }
 template <std::size_t kStride, std::size_t kPad, std::size_t kDilation>
 Op convolution(const Call& call) {
-  return convolution_of(call, call.tensor(0), call.tensor(1), kStride, kPad, kDilation, "forward");
+  return convolution_of(call, call[0], call[1], kStride, kPad, kDilation, "forward");
 }
 // input, weight, padding, output_padding, stride, dilation, groups: the gradient of the image of
 // another convolution, whose result is the input.
 Op transposed_convolution(const Call& call) {
-  const Argument* const input = call.tensor(0);
-  const Argument* const filter = call.tensor(1);
+  const Argument& input = call[0];
+  const Argument& filter = call[1];
   const auto pad = numbers_in(call.value(2)), more = numbers_in(call.value(3)),
              stride = numbers_in(call.value(4)), dilation = numbers_in(call.value(5)),
              groups = numbers_in(call.value(6));
-  if (input == nullptr || filter == nullptr || groups.empty() || input->sizes.size() != 1 ||
-      input->sizes.front().size() != 4 || filter->sizes.front().size() != 4 ||
+  if (groups.empty() || input.sizes.size() != 1 || input.sizes.front().size() != 4 ||
+      filter.sizes.front().size() != 4 ||
       std::min({pad.size(), more.size(), stride.size(), dilation.size()}) < 2)
     return {};
-  Argument image = *input;
+  Argument image = input;
   Sizes& sizes = image.sizes.front();
-  const Sizes& w = filter->sizes.front();
+  const Sizes& w = filter.sizes.front();
   sizes[1] = times(w[1], groups[0]);
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 2; ++i)
     sizes[2 + i] =
         (sizes[2 + i] - 1) * stride[i] - 2 * pad[i] + dilation[i] * (w[2 + i] - 1) + more[i] + 1;
-  }
-  return convolution_of(call, &image, filter, 4, 2, 5, "backward_data");
+  return convolution_of(call, image, filter, 4, 2, 5, "backward_data");
 }
 // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
 // groups.  A transposed one has the gradient as its image.
 Op convolution_backward(const Call& call) {
   const bool is_of_filter = call.launches({"wgrad", "Wgrad", "backward_filter", "grad_weight"}),
              is_transposed = is_true(call.value(7));
-  return convolution_of(call, call.tensor(is_transposed ? 0 : 1), call.tensor(2), 4, 5, 6,
+  return convolution_of(call, call[is_transposed ? 0 : 1], call[2], 4, 5, 6,
                         is_of_filter    ? "backward_filter"
                         : is_transposed ? "forward"
                                         : "backward_data");
@@ -925,14 +882,12 @@ Op convolution_backward(const Call& call) {
 // indices of 8 bytes say where each maximum stood.
 Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what) {
   constexpr std::int64_t index_bytes = 8;
-  const Argument* const image = call.tensor(image_at);
+  const Argument& image = call[image_at];
   const auto sides = numbers_in(call.value(image_at + 1)),
              strides = numbers_in(call.value(image_at + 2)),
              pads = numbers_in(call.value(image_at + 3));
-  if (image == nullptr || image->sizes.size() != 1 || image->sizes.front().size() != 4 ||
-      sides.empty())
-    return {};
-  const Sizes& x = image->sizes.front();
+  if (image.sizes.size() != 1 || image.sizes.front().size() != 4 || sides.empty()) return {};
+  const Sizes& x = image.sizes.front();
   const std::int64_t side = sides.front(), stride = strides.empty() ? side : strides.front(),
                      pad = pads.empty() ? 0 : pads.front();
   const bool is_square = x[2] == x[3] && sides.back() == side &&
@@ -941,20 +896,15 @@ Op max_pooling_of(const Call& call, std::size_t image_at, std::string_view what)
   if (!is_square || stride < 1 || x[2] + 2 * pad < side) return {};
   const std::int64_t out_side = (x[2] + 2 * pad - side) / stride + 1,
                      out = elements_in({x[0], x[1], out_side, out_side}),
-                     small = out * (element_bytes(*image) + index_bytes);
+                     small = out * (element_bytes(image) + index_bytes);
   const bool is_backward = what == "max_pooling_backward";
-  Op op = is_backward ? memory(what, small, bytes(*image)) : memory(what, bytes(*image), small);
-  for (const auto& [name, value] : {std::pair("n", x[0]),
-                                    {"c", x[1]},
-                                    {"h", x[2]},
-                                    {"w", x[3]},
-                                    {"r", side},
-                                    {"s", side},
-                                    {"stride", stride},
-                                    {"pad", pad}})
-    op.attributes.emplace_back(name, value);
-  if (const TypeWord* const type = type_of(image->type); type != nullptr && !type->name.empty())
-    op.attributes.emplace_back("type", std::string(type->name));
+  Op op = is_backward ? memory(what, small, bytes(image)) : memory(what, bytes(image), small);
+  const std::vector<std::pair<std::string, Attribute>> sides_and_steps{
+      {"n", x[0]}, {"c", x[1]}, {"h", x[2]},        {"w", x[3]},
+      {"r", side}, {"s", side}, {"stride", stride}, {"pad", pad}};
+  op.attributes.insert(op.attributes.end(), sides_and_steps.begin(), sides_and_steps.end());
+  if (const std::string type(number_type_of(image)); !type.empty())
+    op.attributes.emplace_back("type", type);
   return op;
 }
 
@@ -965,9 +915,9 @@ Op pooling(const Call& call) {
           call.name() == "max_pool2d_with_indices" ? max_pooling_of(call, 0, "max_pooling") : Op{};
       !op.kind.empty())
     return op;
-  const Argument* const from = call.tensor(0);
-  if (from == nullptr || from->sizes.front().size() < 3 || call.launches({"upsample"})) return {};
-  Sizes sizes = from->sizes.front();
+  const Argument& from = call[0];
+  if (from.sizes.front().size() < 3 || call.launches({"upsample"})) return {};
+  Sizes sizes = from.sizes.front();
   const bool is_adaptive = call.name().find("adaptive") != std::string_view::npos;
   const auto window = numbers_in(call.value(1)), steps = numbers_in(call.value(2)),
              rims = numbers_in(call.value(3));
@@ -985,9 +935,8 @@ Op pooling(const Call& call) {
   const std::int64_t out = elements_in(sizes);
   constexpr std::int64_t index_bytes = 8;
   const bool has_indices = call.name().find("max") != std::string_view::npos;
-  return memory("pooling", bytes(*from),
-                out * (element_bytes(*from) + (has_indices ? index_bytes : 0)), out,
-                elements(*from));
+  return memory("pooling", bytes(from),
+                out * (element_bytes(from) + (has_indices ? index_bytes : 0)), out, elements(from));
 }
 
 // The gradient and the indices, which are the last tensor, are read; the image is not.
@@ -997,23 +946,19 @@ Op pooling_backward(const Call& call) {
                   : Op{};
       !op.kind.empty())
     return op;
-  const Argument* const gradient = call.tensor(0);
-  const Argument* const to = call.tensor(1);
-  if (gradient == nullptr || to == nullptr) return {};
+  const Argument& gradient = call[0];
+  const Argument& to = call[1];
   const std::int64_t indices = call.tensors().size() > 2 ? bytes(*call.tensors().back()) : 0;
-  return memory("pooling", bytes(*gradient) + indices, bytes(*to), elements(*gradient),
-                elements(*to));
+  return memory("pooling", bytes(gradient) + indices, bytes(to), elements(gradient), elements(to));
 }
 
 // Several passes over keys and values; the number of passes is the kernel's, so this is one.
 Op sort(const Call& call) {
-  const Argument* const from = call.tensor(0);
-  return from == nullptr ? Op{} : memory("sort", bytes(*from), bytes(*from));
+  const Argument& from = call[0];
+  return memory("sort", bytes(from), bytes(from));
 }
 
 Op scatter(const Call& call) {
-  const Argument* const self = call.tensor(0);
-  if (self == nullptr) return {};
   if (const Argument* const indices = call.tensor(1); indices != nullptr) {
     if (Op order = in_order(call, elements(*indices)); !order.kind.empty()) return order;
   }
@@ -1054,97 +999,95 @@ Op function_by_kernel(const Call& call) {
     if (weights != nullptr) return {};
     weights = tensor;
   }
-  const TypeWord* const type = type_of(from->type);
+  const std::string type(number_type_of(*from));
   if (weights == nullptr || weights->sizes.front().size() != 2 || columns < 1 ||
-      weights->sizes.front()[1] != columns || type == nullptr || type->name.empty() ||
-      weights->type != from->type || !is_product_kernel(call))
+      weights->sizes.front()[1] != columns || type.empty() || weights->type != from->type ||
+      !is_product_kernel(call))
     return {};
   Op op = gemm_of({.m = elements(*from) / columns, .n = weights->sizes.front()[0], .k = columns},
-                  type->name, type->name);
+                  type, type);
   op.attributes.emplace_back("trans_b", true);
   return op;
 }
 
-using Rule = Op (*)(const Call&);
+struct Rule {
+  std::string_view name;  // a class of operators.json
+  Op (*make)(const Call&);
+  std::string_view needs{};  // places of tensors without which it says nothing, a digit each
+};
 
-// By the classes of operators.json.
-constexpr std::array<std::pair<std::string_view, Rule>, 54> kRules{{
+constexpr auto kRules = std::to_array<Rule>({
     {"elementwise", elementwise},
     {"comparison", comparison},
-    {"dropout", dropout},
+    {"dropout", dropout, "0"},
     {"copy", concatenation},
     {"copy_into", copy},
-    {"fill", fill},
-    {"random", fill},
-    {"reduction", reduction},
-    {"scan", scan},
-    {"softmax", softmax},
-    {"softmax_backward", softmax_backward},
+    {"fill", fill, "0"},
+    {"random", fill, "0"},
+    {"reduction", reduction, "0"},
+    {"scan", scan, "0"},
+    {"softmax", softmax<1>, "0"},
+    {"softmax_backward", softmax<2>, "0"},
     {"loss", elementwise},
-    {"nll_loss", nll_loss},
-    {"nll_loss_backward", nll_loss_backward},
-    {"norm", norm},
-    {"norm_backward", norm_backward},
-    {"norm_in_place", norm_in_place},
-    {"group_norm", batch_norm},
-    {"batch_norm", batch_norm},
-    {"batch_norm_backward", batch_norm_backward},
-    {"index_select", gather_rows<0, 2>},
-    {"embedding", gather_rows<0, 1>},
-    {"gather", gather},
-    {"index", index},
-    {"index_put", scatter},
-    {"scatter_add", scatter},
-    {"scatter", scatter},
-    {"sort", sort},
-    {"embedding_bag", embedding_bag},
-    {"embedding_backward", embedding_backward},
-    {"pooling", pooling},
-    {"pooling_backward", pooling_backward},
-    {"upsampling", upsampling},
-    {"upsampling_backward", upsampling_backward},
+    {"nll_loss", nll_loss, "01"},
+    {"nll_loss_backward", nll_loss_backward, "2"},
+    {"norm", norm, "0"},
+    {"norm_backward", norm_backward, "1"},
+    {"norm_in_place", norm_in_place, "01"},
+    {"group_norm", batch_norm, "0"},
+    {"batch_norm", batch_norm, "0"},
+    {"batch_norm_backward", batch_norm_backward, "01"},
+    {"index_select", gather_rows<0, 2>, "02"},
+    {"embedding", gather_rows<0, 1>, "01"},
+    {"gather", gather, "02"},
+    {"index", index, "0"},
+    {"index_put", scatter, "0"},
+    {"scatter_add", scatter, "0"},
+    {"scatter", scatter, "0"},
+    {"sort", sort, "0"},
+    {"embedding_bag", embedding_bag, "01"},
+    {"embedding_backward", embedding_backward, "01"},
+    {"pooling", pooling, "0"},
+    {"pooling_backward", pooling_backward, "01"},
+    {"upsampling", upsampling, "0"},
+    {"upsampling_backward", upsampling_backward, "0"},
     {"fused_optimizer", fused_optimizer},
     // [batch, heads, length, size of a head], and [batch, length, heads, size of a head].
-    {"attention", attention<1, 2>},
-    {"attention_backward", attention<1, 2, 1>},
-    {"attention_by_length", attention<2, 1>},
-    {"attention_by_length_backward", attention<2, 1, 1>},
+    {"attention", attention<1, 2>, "01"},
+    {"attention_backward", attention<1, 2, 1>, "12"},
+    {"attention_by_length", attention<2, 1>, "01"},
+    {"attention_by_length_backward", attention<2, 1, 1>, "12"},
     // input, weight, padding, stride, dilation, groups.
-    {"cudnn_convolution", convolution<3, 2, 4>},
+    {"cudnn_convolution", convolution<3, 2, 4>, "01"},
     // input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
-    {"convolution", convolution<3, 4, 5>},
-    {"transposed_convolution", transposed_convolution},
+    {"convolution", convolution<3, 4, 5>, "01"},
+    {"transposed_convolution", transposed_convolution, "01"},
     // input, weight, kernel_size, bias, stride, padding, dilation.
-    {"depthwise_convolution", convolution<4, 5, 6>},
-    {"convolution_backward", convolution_backward},
-    {"product", product<0, 1>},
-    {"product_with_bias", product<1, 2>},
-    {"grouped_product", grouped_product},
-    {"recurrent", recurrent},
+    {"depthwise_convolution", convolution<4, 5, 6>, "01"},
+    {"convolution_backward", convolution_backward, "12"},
+    {"product", product<0, 1>, "01"},
+    {"product_with_bias", product<1, 2>, "12"},
+    {"grouped_product", grouped_product, "012"},
+    {"recurrent", recurrent, "04"},
     {"gated", second_to_first},
     {"second_to_first", second_to_first},
-    {"rotary_embedding", rotary_embedding},
+    {"rotary_embedding", rotary_embedding, "01"},
     {"cache_write", cache_write},
     {"fused", fused},
     {"lists", over_lists},
-}};
-
-Rule rule_of_class(std::string_view name) {
-  const auto* const found = std::find_if(kRules.begin(), kRules.end(),
-                                         [&](const auto& row) { return row.first == name; });
-  return found == kRules.end() ? nullptr : found->second;
-}
+});
 
 // By the operator's name, without namespace and the underscore of one that works in place.
-const std::unordered_map<std::string, Rule>& rules_by_name() {
+const std::unordered_map<std::string, const Rule*>& rules_by_name() {
   static const auto rules = [] {
-    std::unordered_map<std::string, Rule> by_name;
+    std::unordered_map<std::string, const Rule*> by_name;
     simdjson::ondemand::parser parser;
     const simdjson::padded_string text(kOperatorClasses);
     simdjson::ondemand::document document = parser.iterate(text);
     for (auto row : document.get_object()) {
-      const Rule rule = rule_of_class(std::string_view(row.unescaped_key()));
-      if (rule == nullptr) continue;  // of the Python package alone
+      const auto* const rule =
+          std::ranges::find(kRules, std::string_view(row.unescaped_key()), &Rule::name);
+      if (rule == kRules.end()) continue;  // of the Python package alone
       for (auto name : row.value().get_array())
         by_name.emplace(std::string_view(name.get_string()), rule);
     }
@@ -1153,9 +1096,10 @@ const std::unordered_map<std::string, Rule>& rules_by_name() {
   return rules;
 }
 
-Rule rule_of(std::string_view name) {
+const Rule* rule_of(std::string_view name) {
+  static constexpr Rule fused_kernel{"fused", fused}, lists{"lists", over_lists};
   if (name.starts_with("triton_tem_")) return nullptr;  // a product or attention, by a template
-  if (name.starts_with("triton_")) return fused;
+  if (name.starts_with("triton_")) return &fused_kernel;
   const auto& rules = rules_by_name();
   if (const auto whole = rules.find(std::string(name)); whole != rules.end()) return whole->second;
   if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) {
@@ -1169,7 +1113,7 @@ Rule rule_of(std::string_view name) {
   if (it == rules.end() && name.ends_with('_'))
     it = rules.find(std::string(name.substr(0, name.size() - 1)));
   if (it != rules.end()) return it->second;
-  return name.starts_with("_foreach_") ? over_lists : nullptr;
+  return name.starts_with("_foreach_") ? &lists : nullptr;
 }
 
 std::int64_t size_in(double size) {
@@ -1262,9 +1206,7 @@ LaunchShape launch_shape(std::string_view args) {
 }
 
 Op gemm_of(const GemmSides& sides, std::string_view a_type, std::string_view b_type) {
-  Op op{std::string(op_kind_name(OpKind::kGemm)),
-        "",
-        {{"m", sides.m}, {"n", sides.n}, {"k", sides.k}}};
+  Op op = op_of(OpKind::kGemm, {{"m", sides.m}, {"n", sides.n}, {"k", sides.k}});
   if (sides.batch) op.attributes.emplace_back("batch", *sides.batch);
   op.attributes.emplace_back("a_type", std::string(a_type));
   op.attributes.emplace_back("b_type", std::string(b_type));
@@ -1290,18 +1232,18 @@ OperatorCall operator_call(std::string_view name, std::string_view text) {
     return call.arguments[i];
   };
   each_argument(text, [&](const std::string& key, simdjson::ondemand::value value) {
-    const bool is_sizes = key == "Input Dims" || key == "Input dims",
-               is_strides = key == "Input Strides";
-    const bool is_type = key == "Input type", is_value = key == "Concrete Inputs";
-    if (!is_sizes && !is_strides && !is_type && !is_value) return;
+    const bool is_sizes = key == "Input Dims" || key == "Input dims";
+    const bool is_strides = key == "Input Strides", is_type = key == "Input type";
+    if (!is_sizes && !is_strides && !is_type && key != "Concrete Inputs") return;
     std::size_t i = 0;
     for (auto element : simdjson::ondemand::array(value.get_array())) {
       simdjson::ondemand::value each = element.value();
-      if (is_sizes) argument(i).sizes = sizes_in(each);
-      if (is_strides) argument(i).strides = sizes_in(each);
-      if (is_type) argument(i).type = text_in(each);
-      if (is_value) argument(i).value = text_in(each);
-      ++i;
+      Argument& own = argument(i++);
+      if (is_sizes || is_strides) {
+        (is_sizes ? own.sizes : own.strides) = sizes_in(each);
+      } else {
+        (is_type ? own.type : own.value) = text_in(each);
+      }
     }
   });
   return call;
@@ -1309,11 +1251,15 @@ OperatorCall operator_call(std::string_view name, std::string_view text) {
 
 Op operation_of(const OperatorCall& call, std::string_view kernel_name, const LaunchShape& launch) {
   Op op;
-  const Rule rule = rule_of(call.name);
+  const Call own(call, kernel_name, launch);
+  const Rule* const rule = rule_of(call.name);
   const bool is_of_pytorch = call.name.starts_with("aten::") || call.name.starts_with("triton_");
-  if (rule != nullptr || !is_of_pytorch)
-    op = (rule != nullptr ? rule : function_by_kernel)(Call(call, kernel_name, launch));
-  if (op.kind.empty()) op = Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
+  if (rule == nullptr && !is_of_pytorch) op = function_by_kernel(own);
+  if (rule != nullptr && std::ranges::all_of(rule->needs, [&](char place) {
+        return own.tensor(static_cast<std::size_t>(place - '0')) != nullptr;
+      }))
+    op = rule->make(own);
+  if (op.kind.empty()) op = op_of(OpKind::kOperator);
   op.source = is_cast(call) ? "aten::_to_copy" : call.name;
   return op;
 }
@@ -1382,13 +1328,10 @@ std::optional<Op> collective_of(std::string_view name, std::string_view text,
   const TypeWord* const type = type_of(type_name.empty() ? annotated_type : type_name);
   const std::int64_t count =
       std::min(kMostElements, sent >= 0 ? std::max(sent, received) : elements_annotated);
-  Op op;
-  op.source = std::string(name);
-  if (known == collectives.end() || type == nullptr || count < 1) {
-    op.kind = op_kind_name(OpKind::kOperator);
-    return op;
-  }
-  op.kind = op_kind_name(OpKind::kCollective);
+  const bool is_known = known != collectives.end() && type != nullptr && count >= 1;
+  Op op = op_of(is_known ? OpKind::kCollective : OpKind::kOperator);
+  op.source = name;
+  if (!is_known) return op;
   op.attributes = {
       {"op", std::string(known->second)}, {"count", count}, {"bytes", count * type_bytes(*type)}};
   if (ranks < 1) ranks = world_size.value_or(-1);

@@ -113,9 +113,7 @@ class Finder {
   explicit Finder(const TraceEvents& trace) : trace_(trace), forward_(trace) {
     found_.of_work.resize(trace.works.size());
     found_.layers.id_of("");
-    found_.has_modules =
-        std::any_of(trace.host.begin(), trace.host.end(),
-                    [](const HostEvent& event) { return event.kind == HostKind::kModule; });
+    found_.has_modules = std::ranges::count(trace.host, HostKind::kModule, &HostEvent::kind) > 0;
     for (std::size_t i = 0; i < trace.host.size(); ++i) {
       auto& [begin, end] = threads_.try_emplace(trace.host[i].thread, i, i).first->second;
       end = i + 1;
@@ -144,17 +142,19 @@ class Finder {
     std::map<std::uint32_t, Launches> launches;
     for (std::size_t i = 0; i < trace_.works.size(); ++i) {
       const GpuWork& work = trace_.works[i];
+      const auto launch = [&](const auto& by) {
+        found_.of_work[i].launched_us = by.start_us;
+        launches[by.thread].emplace_back(by.start_us, i);
+      };
       const auto call = trace_.calls.find(work.correlation);
       if (call != trace_.calls.end()) {
-        found_.of_work[i].launched_us = call->second.start_us;
-        launches[call->second.thread].emplace_back(call->second.start_us, i);
+        launch(call->second);
       } else if (const HostEvent* const named = named_operator(work); named != nullptr) {
-        found_.of_work[i].launched_us = named->start_us;
-        launches[named->thread].emplace_back(named->start_us, i);
+        launch(*named);
       }
     }
     for (auto& [thread, of_thread] : launches)
-      std::stable_sort(of_thread.begin(), of_thread.end());
+      std::ranges::stable_sort(of_thread);
     return launches;
   }
 

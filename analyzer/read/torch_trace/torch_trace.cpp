@@ -89,8 +89,7 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
                        .host_end_us = event.end_us,
                        .works = {}});
   }
-  std::sort(steps.begin(), steps.end(),
-            [](const Step& a, const Step& b) { return a.host_start_us < b.host_start_us; });
+  std::ranges::sort(steps, {}, &Step::host_start_us);
   const std::vector<const HostEvent*> ranges =
       steps.empty() ? repeated_ranges(trace, places) : std::vector<const HostEvent*>{};
   for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -108,9 +107,7 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
     Step* own = &steps.front();
     if (!is_one) {
       const double launched_us = places.of_work[i].launched_us;
-      const auto behind =
-          std::upper_bound(steps.begin(), steps.end(), launched_us,
-                           [](double us, const Step& step) { return us < step.host_start_us; });
+      const auto behind = std::ranges::upper_bound(steps, launched_us, {}, &Step::host_start_us);
       // Launched before, or between the ranges that were recorded; or no one knows when.
       if (launched_us < 0 || behind == steps.begin() ||
           launched_us > std::prev(behind)->host_end_us) {
@@ -123,13 +120,12 @@ std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
     own->start_us = std::min(own->start_us, work.start_us);
     own->end_us = std::max(own->end_us, work.start_us + work.duration_us);
   }
-  std::size_t most_works = 0;
-  for (const Step& step : steps)
-    most_works = std::max(most_works, step.works.size());
+  const auto count_of = [](const Step& step) { return step.works.size(); };
   if (!ranges.empty()) {
     steps.back().host_end_us = ranges.back()->end_us;
     // The trace may begin or end within one.
-    std::erase_if(steps, [&](const Step& step) { return 2 * step.works.size() < most_works; });
+    const std::size_t most = count_of(*std::ranges::max_element(steps, {}, count_of));
+    std::erase_if(steps, [&](const Step& step) { return 2 * count_of(step) < most; });
   }
   std::erase_if(steps, [](const Step& step) { return step.works.empty(); });
   const auto start_us = [&](std::size_t work) { return trace.works[work].start_us; };
@@ -171,9 +167,7 @@ double length_us(const std::vector<Step>& steps, std::size_t i) {
 
 // The driver's copies, as the injected library describes them; "Memcpy HtoD (Pinned -> Device)".
 Op copy_operation(const GpuWork& work, const std::string& name, std::int64_t ranks) {
-  Op op;
-  op.kind = op_kind_name(OpKind::kCopy);
-  op.attributes.emplace_back("bytes", work.bytes);
+  Op op = op_of(OpKind::kCopy, {{"bytes", work.bytes}});
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> directions{
       {{"HtoD", "host_to_device"},
        {"DtoH", "device_to_host"},
@@ -184,10 +178,9 @@ Op copy_operation(const GpuWork& work, const std::string& name, std::int64_t ran
   for (const auto& [word, meaning] : directions)
     if (name.find(word) != std::string::npos) direction = meaning;
   if (!direction.empty()) op.attributes.emplace_back("direction", direction);
-  if (name.find("Pageable") != std::string::npos)
-    op.attributes.emplace_back("host_memory", std::string("pageable"));
-  if (name.find("Pinned") != std::string::npos)
-    op.attributes.emplace_back("host_memory", std::string("pinned"));
+  for (const auto& [word, memory] : {std::pair("Pageable", "pageable"), {"Pinned", "pinned"}})
+    if (name.find(word) != std::string::npos)
+      op.attributes.emplace_back("host_memory", std::string(memory));
   if (ranks > 1 && op.find("host_memory")) op.attributes.emplace_back("ranks", ranks);
   return op;
 }
@@ -215,8 +208,7 @@ class Stretches {
   }
   // Returns the share of the time from `start_us` to `end_us` that they cover.
   [[nodiscard]] double share_of(double start_us, double end_us) const {
-    auto it = std::upper_bound(all_.begin(), all_.end(), start_us,
-                               [](double us, const auto& each) { return us < each.second; });
+    auto it = std::ranges::upper_bound(all_, start_us, {}, &std::pair<double, double>::second);
     double covered_us = 0;
     for (; it != all_.end() && it->first < end_us; ++it)
       covered_us += std::min(end_us, it->second) - std::max(start_us, it->first);
@@ -252,17 +244,15 @@ class Reader {
   }
 
   Profile read() {
-    if (trace_.is_amd) {
+    if (trace_.is_amd)
       throw InputError(
           fmt::format("{}: recorded on an AMD GPU; expected one of NVIDIA's, for whose kernels "
                       "there are models",
                       profile_.file));
-    }
-    if (trace_.works.empty()) {
+    if (trace_.works.empty())
       throw InputError(fmt::format(
           "{}: holds no kernel: expected a trace with ProfilerActivity.CUDA{}{}", profile_.file,
           trace_.warnings.empty() ? "" : "; ", fmt::join(trace_.warnings, "; ")));
-    }
     profile_.complete = trace_.is_whole;
     profile_.capabilities = {.format = std::string(kFormatName), .has_event_pair_bias = false};
     profile_.profiler.backend = "torch.profiler";
@@ -296,25 +286,15 @@ class Reader {
       if (event_of_work_[i]) event = place_of_event_[*event_of_work_[i]];
       found.works.push_back({end, has_args, work.duration_us, event});
     }
-    std::sort(found.works.begin(), found.works.end(),
-              [](const TracedWork& a, const TracedWork& b) { return a.args_end < b.args_end; });
+    std::ranges::sort(found.works, {}, &TracedWork::args_end);
     found.text = std::move(trace_.text);
     return found;
   }
 
  private:
-  // Works of different iterations are the same event if they share this.
-  struct Key {
-    std::uint32_t layer;
-    std::uint32_t name;
-    std::int32_t device;
-    std::int64_t stream;
-    std::int64_t occurrence;
-    bool operator<(const Key& other) const {
-      return std::tie(layer, name, device, stream, occurrence) <
-             std::tie(other.layer, other.name, other.device, other.stream, other.occurrence);
-    }
-  };
+  // Works of different iterations are the same event if they share this: layer, name, device,
+  // stream and occurrence.
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int64_t, std::int64_t>;
 
   [[nodiscard]] bool is_collective(const GpuWork& work) const {
     return work.kind == WorkKind::kKernel && is_collective_kernel(trace_.names.text(work.name));
@@ -342,12 +322,13 @@ class Reader {
   void add_step(const std::vector<Step>& steps, std::size_t i) {
     const double origin = origin_us(steps, i);
     std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> occurrences;
-    std::int64_t place = 0;
     for (const std::size_t index : steps[i].works) {
       const GpuWork& work = trace_.works[index];
       const std::int64_t occurrence = occurrences[{work.name, work.device, work.stream}]++;
-      const Key key{places_.of_work[index].layer, work.name, work.device, work.stream, occurrence};
+      const Place& launch = places_.of_work[index];
+      const Key key{launch.layer, work.name, work.device, work.stream, occurrence};
       const auto [it, is_new] = event_of_key_.try_emplace(key, profile_.events.size());
+      const std::int64_t place = &index - steps[i].works.data();
       if (is_new) profile_.events.push_back(new_event(index, occurrence, place));
       event_of_work_[index] = it->second;
       Event& event = profile_.events[it->second];
@@ -358,10 +339,8 @@ class Reader {
       add_neighbours(it->second, work);
       event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
       event.iterations.push_back(static_cast<std::int64_t>(i));
-      const Place& launch = places_.of_work[index];
       event.tight.push_back(launch.tight);
       event.after_wait_us.push_back(launch.after_wait_us);
-      ++place;
     }
   }
 
@@ -372,8 +351,7 @@ class Reader {
     event.layer = places_.layers.text(places_.of_work[index].layer);
     event.device_id = work.device;
     event.stream = fmt::format("{}", work.stream);
-    event.start_index = place;
-    event.end_index = place;
+    event.start_index = event.end_index = place;
     event.occurrence = occurrence;
     event.calls = 1;
     if (work.kind == WorkKind::kKernel) {
@@ -394,18 +372,20 @@ class Reader {
     const HostEvent* const call =
         place.operation < 0 ? nullptr : &trace_.host[static_cast<std::size_t>(place.operation)];
     if (is_collective_kernel(name)) {
+      std::vector<std::pair<std::string_view, std::string_view>> sayings;  // names and args
       for (const std::int32_t host : {place.operation, place.annotation}) {
         if (host < 0) continue;
         const HostEvent& event = trace_.host[static_cast<std::size_t>(host)];
-        auto op = collective_of(trace_.names.text(event.name), event.args, trace_.world_size);
-        if (op && op->kind == op_kind_name(OpKind::kCollective)) return op;
+        sayings.emplace_back(trace_.names.text(event.name), event.args);
       }
       // Newer traces repeat it at the kernel, where those of a captured graph alone have it.
-      if (auto op = collective_of(name, work.args, trace_.world_size);
-          op && op->kind == op_kind_name(OpKind::kCollective))
-        return op;
+      sayings.emplace_back(name, work.args);
+      for (const auto& [said_by, args] : sayings) {
+        auto op = collective_of(said_by, args, trace_.world_size);
+        if (op && op->kind == op_kind_name(OpKind::kCollective)) return op;
+      }
     }
-    if (call == nullptr) return Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
+    if (call == nullptr) return op_of(OpKind::kOperator);
     if (const auto found = compiled_products_.find(index); found != compiled_products_.end())
       return found->second;
     OperatorCall known = operator_call(trace_.names.text(call->name), call->args);
@@ -498,12 +478,11 @@ class Reader {
       ++left_out;
       return true;
     });
-    if (left_out > 0) {
+    if (left_out > 0)
       profile_.warnings.push_back(
           fmt::format("{} kernels and copies of less than half of the {} steps are left out: "
                       "{:.3f} ms in all steps together",
                       left_out, iterations, left_out_ms));
-    }
   }
 
   // Events of two steps may have had the same place in theirs.
@@ -511,9 +490,7 @@ class Reader {
     std::vector<Event*> in_order;
     for (Event& event : profile_.events)
       in_order.push_back(&event);
-    std::stable_sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
-      return a->start_index < b->start_index;
-    });
+    std::ranges::stable_sort(in_order, {}, &Event::start_index);
     for (std::size_t i = 0; i < in_order.size(); ++i)
       in_order[i]->start_index = in_order[i]->end_index = static_cast<std::int64_t>(i);
   }
@@ -522,37 +499,32 @@ class Reader {
     std::size_t used = 0;
     for (const Step& step : steps)
       used += step.works.size();
-    if (used < trace_.works.size()) {
+    if (used < trace_.works.size())
       profile_.warnings.push_back(
           fmt::format("{} of {} kernels and copies lie outside of the recorded steps, or have no "
                       "launch on record",
                       trace_.works.size() - used, trace_.works.size()));
-    }
     const std::string_view source = steps.front().source;
-    if (steps.front().host_end_us > 0 && source != "ProfilerStep") {
+    if (steps.front().host_end_us > 0 && source != "ProfilerStep")
       profile_.warnings.push_back(
           fmt::format("the trace has no steps (profiler.step()): each \"{}\" is taken for the "
                       "beginning of one, {} in all",
                       source, steps.size()));
-    }
     std::size_t ranges = 1;
     for (std::size_t i = 1; i < steps.size(); ++i)
       ranges += is_followed(steps, i - 1) ? 0U : 1U;
-    if (ranges > 1) {
+    if (ranges > 1)
       profile_.warnings.push_back(
           fmt::format("the trace holds {} ranges of steps, from {} to {}; all are taken together",
                       ranges, steps.front().number, steps.back().number));
-    }
-    const bool has_sizes =
-        std::any_of(trace_.host.begin(), trace_.host.end(), [](const HostEvent& event) {
-          return event.args.find("\"Input Dims\"") != std::string_view::npos ||
-                 event.args.find("\"Input dims\"") != std::string_view::npos;
-        });
-    if (!has_sizes) {
+    const bool has_sizes = std::ranges::any_of(trace_.host, [](const HostEvent& event) {
+      return event.args.find("\"Input Dims\"") != std::string_view::npos ||
+             event.args.find("\"Input dims\"") != std::string_view::npos;
+    });
+    if (!has_sizes)
       profile_.warnings.emplace_back(
           "the trace has no sizes of operators, so only kernels whose grid tells them are "
           "predicted: record it with record_shapes=True");
-    }
   }
 
   TraceEvents trace_;
@@ -573,14 +545,13 @@ class Reader {
 }  // namespace
 
 bool recognises(std::string_view beginning) {
+  const auto has = [&](std::string_view word) { return beginning.find(word) != beginning.npos; };
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
-  if (beginning[first] == '[') return beginning.find("\"ph\"") != std::string_view::npos;
-  if (beginning[first] != '{') return false;
+  if (beginning[first] == '[') return has("\"ph\"");
   // Kineto writes its properties before the events; prof.json has none of these words.
-  return beginning.find("\"traceEvents\"") != std::string_view::npos ||
-         beginning.find("\"deviceProperties\"") != std::string_view::npos ||
-         beginning.find("\"schemaVersion\"") != std::string_view::npos;
+  return beginning[first] == '{' &&
+         (has("\"traceEvents\"") || has("\"deviceProperties\"") || has("\"schemaVersion\""));
 }
 
 Profile read(std::string text, const std::string& label, Wanted /*wanted*/) {

@@ -123,14 +123,12 @@ bool EventReader::read(std::string& text, const std::string& label,
     throw InputError(
         fmt::format("{}: byte {}: {}, expected the JSON of a trace", label, damaged_at, what));
   }
-  if (!has_events_) {
+  if (!has_events_)
     throw InputError(
         fmt::format("{}: no \"traceEvents\": expected a trace of torch.profiler", label));
-  }
-  if (impossible_ > 0) {
+  if (impossible_ > 0)
     warnings.push_back(fmt::format(
         "{} events are left out: their start or duration is none that a clock gives", impossible_));
-  }
   if (failure_ == simdjson::SUCCESS && damaged_at == bytes) return true;
   warnings.push_back(
       fmt::format("the trace is cut off or damaged at byte {} of {}: the {} events before are read",
@@ -227,49 +225,37 @@ class Parser : private EventReader {
     if (event.category == Category::kFlow) return take_flow(event);
     if (!event.duration_us) return;
     const double start_us = *event.start_us, duration_us = *event.duration_us;
-    switch (event.category) {
-      case Category::kOperator:
-      case Category::kAnnotation: {
-        const CommonArgs args = common_args(event.args);
-        const bool is_operator = event.category == Category::kOperator;
-        found_.host.push_back({start_us, start_us + duration_us,
-                               is_operator ? HostKind::kOperator : HostKind::kAnnotation,
-                               found_.names.id_of(event.name), thread_of(event), args.sequence,
-                               args.forward_thread, args.external_id, event.args});
-        break;
-      }
-      case Category::kPython: {
-        constexpr std::string_view module = "nn.Module: ";
-        if (!event.name.starts_with(module)) return;
-        found_.host.push_back({start_us,
-                               start_us + duration_us,
-                               HostKind::kModule,
-                               found_.names.id_of(event.name.substr(module.size())),
-                               thread_of(event),
-                               -1,
-                               0,
-                               -1,
-                               {}});
-        break;
-      }
-      case Category::kCall: {
-        const CommonArgs args = common_args(event.args);
-        if (event.name.starts_with("hip")) found_.is_amd = true;
-        if (args.correlation < 0) return;
-        found_.calls.try_emplace(args.correlation,
-                                 HostCall{start_us, start_us + duration_us,
-                                          found_.names.id_of(event.name), thread_of(event)});
-        break;
-      }
-      default: {
-        const CommonArgs args = common_args(event.args);
-        const WorkKind kind = event.category == Category::kKernel ? WorkKind::kKernel
-                              : event.category == Category::kCopy ? WorkKind::kCopy
-                                                                  : WorkKind::kFill;
-        found_.works.push_back({start_us, duration_us, kind, found_.names.id_of(event.name),
-                                static_cast<std::int32_t>(args.device), args.stream,
-                                args.correlation, args.external_id, args.bytes, event.args});
-      }
+    const auto name = [&] { return found_.names.id_of(event.name); };
+    if (event.category == Category::kPython) {
+      constexpr std::string_view module = "nn.Module: ";
+      if (event.name.starts_with(module))
+        found_.host.push_back({.start_us = start_us,
+                               .end_us = start_us + duration_us,
+                               .kind = HostKind::kModule,
+                               .name = found_.names.id_of(event.name.substr(module.size())),
+                               .thread = thread_of(event),
+                               .args = {}});
+      return;
+    }
+    const CommonArgs args = common_args(event.args);
+    if (event.category == Category::kOperator || event.category == Category::kAnnotation) {
+      const bool is_operator = event.category == Category::kOperator;
+      found_.host.push_back({start_us, start_us + duration_us,
+                             is_operator ? HostKind::kOperator : HostKind::kAnnotation, name(),
+                             thread_of(event), args.sequence, args.forward_thread, args.external_id,
+                             event.args});
+    } else if (event.category == Category::kCall) {
+      if (event.name.starts_with("hip")) found_.is_amd = true;
+      if (args.correlation >= 0)
+        found_.calls.try_emplace(
+            args.correlation, HostCall{start_us, start_us + duration_us, name(), thread_of(event)});
+    } else {
+      const WorkKind kind = event.category == Category::kKernel ? WorkKind::kKernel
+                            : event.category == Category::kCopy ? WorkKind::kCopy
+                                                                : WorkKind::kFill;
+      found_.works.push_back({start_us, duration_us, kind, name(),
+                              static_cast<std::int32_t>(args.device), args.stream, args.correlation,
+                              args.external_id, args.bytes, event.args});
     }
   }
 
@@ -315,19 +301,15 @@ class Parser : private EventReader {
       for (auto field : element.get_object()) {
         const std::string_view key = field.unescaped_key();
         simdjson::ondemand::value value = field.value();
-        if (key == "name") {
-          device.name = text_of(value);
-        } else if (key == "id") {
-          device.device_id = number_in<std::int64_t>(value).value_or(0);
-        } else if (key == "numSms") {
-          device.sm_count = number_in<std::int64_t>(value).value_or(0);
-        } else if (key == "totalGlobalMem") {
-          device.memory_bytes = number_in<std::int64_t>(value).value_or(0);
-        } else if (key == "computeMajor") {
-          major = number_in<std::int64_t>(value).value_or(-1);
-        } else if (key == "computeMinor") {
-          minor = number_in<std::int64_t>(value).value_or(0);
-        }
+        if (key == "name") device.name = text_of(value);
+        std::int64_t* const place = key == "id"               ? &device.device_id
+                                    : key == "numSms"         ? &device.sm_count
+                                    : key == "totalGlobalMem" ? &device.memory_bytes
+                                    : key == "computeMajor"   ? &major
+                                    : key == "computeMinor"   ? &minor
+                                                              : nullptr;
+        if (place == nullptr) continue;
+        if (const auto number = number_in<std::int64_t>(value)) *place = *number;
       }
       if (major >= 0) device.compute_capability = fmt::format("{}.{}", major, minor);
       if (device.name.starts_with("AMD")) found_.is_amd = true;
@@ -353,13 +335,10 @@ class Parser : private EventReader {
   }
 
   void finish() {
-    std::stable_sort(found_.host.begin(), found_.host.end(),
-                     [](const HostEvent& a, const HostEvent& b) {
-                       return std::tuple(a.thread, a.start_us, -a.end_us) <
-                              std::tuple(b.thread, b.start_us, -b.end_us);
-                     });
-    std::stable_sort(found_.works.begin(), found_.works.end(),
-                     [](const GpuWork& a, const GpuWork& b) { return a.start_us < b.start_us; });
+    std::ranges::stable_sort(found_.host, {}, [](const HostEvent& event) {
+      return std::tuple(event.thread, event.start_us, -event.end_us);
+    });
+    std::ranges::stable_sort(found_.works, {}, &GpuWork::start_us);
     for (const auto& [id, flow] : flow_of_id_) {
       if (flow.forward_us >= 0 && flow.backward_us >= 0) found_.flows.push_back(flow);
     }

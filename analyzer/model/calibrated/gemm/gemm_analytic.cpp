@@ -1,7 +1,7 @@
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 
 #include "model/calibrated/analytic.hpp"
-#include "read/kernel_tile.hpp"
+#include "read/op.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
