@@ -48,14 +48,12 @@ std::string read_text(const std::filesystem::path& file, std::size_t limit) {
   const Descriptor descriptor(file);
   struct stat status = {};
   if (::fstat(descriptor.get(), &status) != 0) fail(file, errno);
-  if (S_ISDIR(status.st_mode)) {
+  if (S_ISDIR(status.st_mode))
     throw InputError(fmt::format("{}: is a directory, expected a file", file.string()));
-  }
 
   // A device gives bytes without end, or none.
-  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode))
     throw InputError(fmt::format("{}: is a device, expected a file", file.string()));
-  }
 
   // The length of a pipe is not known: it starts with one pipe buffer and doubles.  A regular file
   // gets one byte more than it has, so that its end is seen without growing the buffer.
@@ -155,10 +153,9 @@ std::string gunzip(std::string_view compressed, const std::string& label, std::s
     const int result = inflate(&stream, Z_NO_FLUSH);
     taken += in - stream.avail_in;
     filled += out - stream.avail_out;
-    if (filled > limit) {
+    if (filled > limit)
       throw InputError(fmt::format(
           "{}: longer than {} bytes once it is decompressed, the most that is read", label, limit));
-    }
     if (result == Z_STREAM_END) {
       // Files may be put together; what else stands behind the end is padding.
       if (!is_gzip(compressed.substr(taken)) || inflateReset(&stream) != Z_OK) break;

@@ -22,17 +22,14 @@ IsolatedTimes isolated_from(const Table& table) {
                              .upper_us = table.number(row, upper),
                              .kernel_name = table.cell(row, kernel),
                              .is_stand_in = table.cell(row, stand_in) == "true"};
-    if (found.time_us <= 0) {
+    if (found.time_us <= 0)
       table.fail(row, time, fmt::format("expected a time > 0, found {}", found.time_us));
-    }
-    if (found.lower_us > found.time_us || found.upper_us < found.time_us) {
+    if (found.lower_us > found.time_us || found.upper_us < found.time_us)
       table.fail(row, time,
                  fmt::format("expected a time between {} and {}, found {}", found.lower_us,
                              found.upper_us, found.time_us));
-    }
-    if (!times.rows.emplace(table.cell(row, operation), found).second) {
+    if (!times.rows.emplace(table.cell(row, operation), found).second)
       table.fail(row, operation, "this operation stands in an earlier line, too");
-    }
   }
   return times;
 }

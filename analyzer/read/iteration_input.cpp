@@ -29,12 +29,11 @@ void set_kind(const TreeNode& node, IterationOperator& target) {
   target.is_wait = kind == "wait";
   target.is_modelled = kind == "compute" || kind == "memcpy" || target.has_collective;
   if (!target.is_mark && !target.is_modelled && !target.is_wait && kind != "nolaunch" &&
-      kind != "cpuonly") {
+      kind != "cpuonly")
     node.fail(
         fmt::format("expected label, compute, memcpy, nolaunch, cpuonly, a2a, allreduce or wait, "
                     "found \"{}\"",
                     kind));
-  }
 }
 
 IterationOperator read_operator(const TreeNode& node) {
@@ -46,9 +45,8 @@ IterationOperator read_operator(const TreeNode& node) {
       result.kernels_us.push_back(duration_us(kernel));
     });
   }
-  if (node.has("depends_on_comm")) {
+  if (node.has("depends_on_comm"))
     result.uses_collective = node.member("depends_on_comm").boolean();
-  }
   if (node.has("kids")) result.has_children = node.member("kids").count() > 0;
   return result;
 }
@@ -78,10 +76,9 @@ Wait read_wait(const TreeNode& node, std::size_t task_count) {
   Wait wait;
   const TreeNode task = node.member("task");
   wait.task = static_cast<std::size_t>(task.count());
-  if (wait.task >= task_count) {
+  if (wait.task >= task_count)
     task.fail(
         fmt::format("expected the index of one of {} tasks, found {}", task_count, wait.task));
-  }
   if (node.has("delay_us")) wait.delay_us = duration_us(node.member("delay_us"));
   return wait;
 }
@@ -90,9 +87,8 @@ Task read_task(const TreeNode& node, std::size_t task_count) {
   Task task;
   task.name = node.member("name").text();
   task.time_us = duration_us(node.member("time_us"));
-  if (node.has("predicted_us") && !node.member("predicted_us").is_null()) {
+  if (node.has("predicted_us") && !node.member("predicted_us").is_null())
     task.predicted_us = duration_us(node.member("predicted_us"));
-  }
   if (node.has("not_before_us")) task.not_before_us = duration_us(node.member("not_before_us"));
   if (node.has("waits")) {
     node.member("waits").each_element(
@@ -105,18 +101,15 @@ Task read_task(const TreeNode& node, std::size_t task_count) {
 
 TaskGraph task_graph_from(const TreeNode& node) {
   const TreeNode schema = node.member("schema");
-  if (schema.text() != kTaskGraphSchema) {
+  if (schema.text() != kTaskGraphSchema)
     schema.fail(fmt::format("expected \"{}\", found \"{}\"", kTaskGraphSchema, schema.text()));
-  }
   const TreeNode tasks = node.member("tasks");
   std::size_t task_count = 0;
   tasks.each_element([&](const TreeNode&) { ++task_count; });
   TaskGraph graph;
   std::map<std::string, std::vector<std::size_t>> meetings;
   tasks.each_element([&](const TreeNode& task) {
-    if (task.has("meeting")) {
-      meetings[task.member("meeting").text()].push_back(graph.tasks.size());
-    }
+    if (task.has("meeting")) meetings[task.member("meeting").text()].push_back(graph.tasks.size());
     graph.tasks.push_back(read_task(task, task_count));
   });
   for (auto& [name, members] : meetings)

@@ -33,9 +33,8 @@ std::string complaint(std::string_view text, const JsonError& error) {
 }  // namespace
 
 base::JsonValue parse_json(std::string_view text, const std::string& label) {
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     throw InputError(fmt::format("{}: byte 1: empty, expected JSON", label));
-  }
   try {
     return base::parse_json(text);
   } catch (const JsonError& error) {

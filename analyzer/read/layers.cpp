@@ -31,9 +31,8 @@ class RuleNode {
     if (!node_.is_text()) return node_.count();
     const std::string name = node_.text();
     const auto variable = variables_->find(name);
-    if (variable == variables_->end()) {
+    if (variable == variables_->end())
       fail(fmt::format("expected an integer >= 0 or a name from \"let\", found \"{}\"", name));
-    }
     return variable->second;
   }
   template <typename Visit>
@@ -97,9 +96,8 @@ Layers read_layers(std::string_view text, const std::string& label) {
   layers.file = label;
   root.member("rules").each_element([&](const TreeNode& node) {
     node.each_member([](std::string_view key, const TreeNode& value) {
-      if (key != "match" && key != "layer" && key != "op" && key != "comment") {
+      if (key != "match" && key != "layer" && key != "op" && key != "comment")
         value.fail("unknown, expected \"match\", \"layer\", \"op\" or \"comment\"");
-      }
     });
     layers.rules.push_back(read_rule(node, variables));
   });

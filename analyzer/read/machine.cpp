@@ -22,28 +22,24 @@ double fraction(const TreeNode& node) {
 std::string read_id(const TreeNode& node) {
   std::string id = node.text();
   for (const char c : id) {
-    if (std::isupper(static_cast<unsigned char>(c)) != 0 || c == ' ') {
+    if (std::isupper(static_cast<unsigned char>(c)) != 0 || c == ' ')
       node.fail("expected an id in lower case without blanks");
-    }
   }
   if (id.empty()) node.fail("expected an id, found \"\"");
   return id;
 }
 
-std::optional<double> optional_positive(const TreeNode& object, std::string_view key) {
+// Reads a member that may be missing or null.
+template <typename Read>
+std::optional<double> optional(const TreeNode& object, std::string_view key, const Read& read) {
   if (!object.has(key) || object.member(key).is_null()) return std::nullopt;
-  return positive(object.member(key));
+  return read(object.member(key));
 }
 
 // A number that was measured on a GPU of this kind takes the place of the data sheet's.
 double read_bandwidth(const TreeNode& node) {
   const double datasheet = positive(node.member("datasheet"));
-  return optional_positive(node, "measured").value_or(datasheet);
-}
-
-std::optional<double> optional_bandwidth(const TreeNode& object, std::string_view key) {
-  if (!object.has(key) || object.member(key).is_null()) return std::nullopt;
-  return read_bandwidth(object.member(key));
+  return optional(node, "measured", positive).value_or(datasheet);
 }
 
 }  // namespace
@@ -58,18 +54,17 @@ Machine read_machine(std::string_view text, const std::string& label) {
     root.member("names").each_element(
         [&](const TreeNode& name) { machine.names.push_back(name.text()); });
   }
-  if (root.has("compute_capability")) {
+  if (root.has("compute_capability"))
     machine.compute_capability = root.member("compute_capability").text();
-  }
   machine.sm_count = root.member("sm_count").count();
   if (machine.sm_count == 0) root.member("sm_count").fail_expected("an integer > 0");
-  machine.memory_gib = optional_positive(root, "memory_gib");
+  machine.memory_gib = optional(root, "memory_gib", positive);
   machine.memory_gb_per_s = read_bandwidth(root.member("memory_gb_per_s"));
-  machine.host_link_gb_per_s = optional_bandwidth(root, "host_link_gb_per_s");
-  machine.peer_link_gb_per_s = optional_bandwidth(root, "peer_link_gb_per_s");
-  machine.l2_mb = optional_positive(root, "l2_mb");
-  machine.l2_gb_per_s = optional_positive(root, "l2_gb_per_s");
-  machine.boost_clock_mhz = optional_positive(root, "boost_clock_mhz");
+  machine.host_link_gb_per_s = optional(root, "host_link_gb_per_s", read_bandwidth);
+  machine.peer_link_gb_per_s = optional(root, "peer_link_gb_per_s", read_bandwidth);
+  machine.l2_mb = optional(root, "l2_mb", positive);
+  machine.l2_gb_per_s = optional(root, "l2_gb_per_s", positive);
+  machine.boost_clock_mhz = optional(root, "boost_clock_mhz", positive);
   root.member("peak_tflops").each_member([&](std::string_view type, const TreeNode& peak) {
     machine.peak_tflops.emplace(type, positive(peak));
   });

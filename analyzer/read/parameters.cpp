@@ -63,16 +63,14 @@ Parameters parse_parameters(std::string_view text, const std::string& label,
   const TreeNode root(tree, label);
   const json document = json::parse(text);  // the models take values of this library
   const std::string schema = root.member("schema").text();
-  if (schema != kSchema) {
+  if (schema != kSchema)
     root.member("schema").fail(fmt::format("this build reads {}, found {}", kSchema, schema));
-  }
   Parameters parameters;
   parameters.label = label;
   parameters.model = root.member("model").text();
-  if (!model.empty() && parameters.model != model) {
+  if (!model.empty() && parameters.model != model)
     root.member("model").fail(
         fmt::format("parameters of model {}, expected of {}", parameters.model, model));
-  }
   parameters.machine = root.member("machine").text();
   if (root.has("key")) {
     root.member("key").each_member([&](std::string_view name, const TreeNode& value) {
@@ -87,9 +85,8 @@ Parameters parse_parameters(std::string_view text, const std::string& label,
   }
   set_object(parameters.residual, document, root, "residual");
   set_object(parameters.conformal, document, root, "conformal");
-  if (root.has("trained_on")) {
+  if (root.has("trained_on"))
     parameters.trained_rows = root.member("trained_on").member("rows").count();
-  }
   parameters.version = root.member("version").count();
   return parameters;
 }

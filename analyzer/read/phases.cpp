@@ -33,11 +33,10 @@ double likeness(const std::vector<std::uint64_t>& a, const std::vector<std::uint
 
 void set_shares(Profile& profile) {
   std::vector<double> times_ms;
-  for (const Phase& phase : profile.phases) {
+  for (const Phase& phase : profile.phases)
     times_ms.push_back(phase.iter_time_ms.empty() ? 0
                                                   : base::median(phase.iter_time_ms) *
                                                         static_cast<double>(phase.iterations));
-  }
   const double all_ms = std::accumulate(times_ms.begin(), times_ms.end(), 0.0);
   for (std::size_t i = 0; i < times_ms.size(); ++i) {
     if (times_ms[i] > 0) profile.phases[i].share = times_ms[i] / all_ms;
@@ -114,11 +113,10 @@ Launched launched_in(const Profile& profile, std::size_t phase) {
 
 void show_phase(Profile& profile, const PhaseChoice& choice) {
   const std::size_t count = std::max<std::size_t>(profile.phases.size(), 1);
-  if (choice.number && (*choice.number == 0 || *choice.number > count)) {
+  if (choice.number && (*choice.number == 0 || *choice.number > count))
     throw InputError(fmt::format("{}: /{}: {} phase{}, expected phase {} to be one of them",
                                  profile.file, format::kPhases.key, count, count == 1 ? "" : "s",
                                  *choice.number));
-  }
   if (profile.phases.size() < 2) return;
   set_shares(profile);
   if (choice.all) return;
@@ -137,10 +135,9 @@ std::string iterations_of(const Phase& phase) {
   if (phase.stretches.empty()) return "no iteration";
   const auto& [first, last] = phase.stretches.front();
   const std::string_view noun = phase.iterations == 1 ? "iteration" : "iterations";
-  if (phase.stretches.size() > 1) {
+  if (phase.stretches.size() > 1)
     return fmt::format("{} {} in {} stretches, the first from {} on", phase.iterations, noun,
                        phase.stretches.size(), first);
-  }
   if (first == 1) return fmt::format("first {} {}", phase.iterations, noun);
   return fmt::format("{} {} from {} on", phase.iterations, noun, first);
 }
@@ -160,15 +157,13 @@ std::string launches_of(const Phase& phase) {
 
 // Words of prof.json, as a sentence goes on; it is clear that the first iterations came first.
 std::string beginning_of(const Phase& phase) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words{
-      {{"the first iterations", ""},
-       {"other launches", "began when other kernels were launched"},
-       {"other grids", "began when the same kernels were launched with other grids"},
-       {"iterations came no more", "began after the earlier iterations had stopped"}}};
-  for (const auto& [reason, text] : words) {
-    if (phase.reason == reason) return std::string(text);
-  }
-  return phase.reason;
+  if (phase.reason == "the first iterations") return "";
+  if (phase.reason == "other launches") return "began when other kernels were launched";
+  if (phase.reason == "other grids")
+    return "began when the same kernels were launched with other grids";
+  return phase.reason == "iterations came no more"
+             ? "began after the earlier iterations had stopped"
+             : phase.reason;
 }
 
 }  // namespace
@@ -176,6 +171,11 @@ std::string beginning_of(const Phase& phase) {
 std::string phase_name(const Profile& profile) {
   if (profile.phases.size() < 2) return {};
   return fmt::format("phase {} of {}", profile.phase + 1, profile.phases.size());
+}
+
+std::string shown_phase(const Profile& profile) {
+  const std::string name = phase_name(profile);
+  return name.empty() ? name : name + ": " + phase_words(profile.phases[profile.phase]);
 }
 
 std::string phase_words(const Phase& phase) {

@@ -286,6 +286,8 @@ void show_phase(Profile& profile, const PhaseChoice& choice);
 
 // "phase 2 of 3"; empty for a run with one.
 [[nodiscard]] std::string phase_name(const Profile& profile);
+// The same with the words of the one that is shown: "phase 2 of 3: 381 iterations ...".
+[[nodiscard]] std::string shown_phase(const Profile& profile);
 
 // "381 iterations from 20 on, each a graph of 97 kernels; 93.0 % of the time; ..."
 [[nodiscard]] std::string phase_words(const Phase& phase);

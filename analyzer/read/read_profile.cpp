@@ -96,9 +96,8 @@ std::vector<fs::path> files_in(const fs::path& folder) {
     files.push_back(it->path());
   }
   if (error) throw InputError(fmt::format("{}: {}", folder.string(), error.message()));
-  if (files.empty()) {
+  if (files.empty())
     throw InputError(fmt::format("{}: holds no {}", folder.string(), known_names()));
-  }
   std::ranges::sort(files);
   return files;
 }

@@ -81,15 +81,13 @@ Table::Table(std::string text, std::string label)
   Record record;
   std::size_t line = 1;
   record.next = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-  if (record.next == text_.size()) {
+  if (record.next == text_.size())
     throw InputError(fmt::format("{}: line 1: empty, expected a header", label_));
-  }
   while (record.next < text_.size()) {
     const std::size_t place = record.next;
     split_record(text_, place, record);
-    if (record.quote_is_open) {
+    if (record.quote_is_open)
       throw InputError(fmt::format("{}: line {}: a quoted cell does not end", label_, line));
-    }
     const std::size_t cells = record.starts.size() - 1;
     if (starts_.empty()) {
       for (std::size_t i = 0; i < cells; ++i) {
@@ -98,13 +96,11 @@ Table::Table(std::string text, std::string label)
             unquoted(std::string_view(text_).substr(start, record.starts[i + 1] - 1 - start)));
       }
     } else {
-      if (record.starts.back() == place + 1 && columns_.size() > 1) {
+      if (record.starts.back() == place + 1 && columns_.size() > 1)
         throw InputError(fmt::format("{}: line {}: empty", label_, line));
-      }
-      if (cells != columns_.size()) {
+      if (cells != columns_.size())
         throw InputError(fmt::format("{}: line {}: {} cells, the header has {}", label_, line,
                                      cells, columns_.size()));
-      }
       lines_.push_back(static_cast<std::uint32_t>(line));
     }
     for (const std::size_t start : record.starts)
@@ -113,9 +109,8 @@ Table::Table(std::string text, std::string label)
       if (text_[i] == '\n') ++line;
     }
   }
-  if (columns_.size() == 1 && columns_[0].find_first_of(";\t") != std::string::npos) {
+  if (columns_.size() == 1 && columns_[0].find_first_of(";\t") != std::string::npos)
     throw InputError(fmt::format("{}: line 1: expected commas between the columns", label_));
-  }
 }
 
 std::optional<std::size_t> Table::find(std::string_view name) const {
@@ -172,9 +167,8 @@ std::optional<double> Table::optional_number(std::size_t row, std::size_t column
   double value = 0.0;
   const char* end = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc{} || rest != end || !std::isfinite(value)) {
+  if (error != std::errc{} || rest != end || !std::isfinite(value))
     fail(row, column, fmt::format("expected a number, found {}", quoted(text)));
-  }
   return value;
 }
 

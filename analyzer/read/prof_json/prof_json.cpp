@@ -81,223 +81,193 @@ Capabilities capabilities_of(Generation generation) {
 // The event whose times are the iterations of a one-shot file.
 constexpr std::string_view kOneShotIterationEvent = "iteration";
 
-class Complaints {
- public:
-  explicit Complaints(const std::string& label) : label_(label) {}
+[[noreturn]] void fail_at(const std::string& label, std::string_view place, std::string_view what) {
+  throw InputError(fmt::format("{}: {}: {}", label, place, what));
+}
 
-  [[noreturn]] void fail(std::string_view place, std::string_view what) const {
-    throw InputError(fmt::format("{}: {}: {}", label_, place, what));
-  }
-  [[noreturn]] void fail_event(std::size_t index, std::string_view what) const {
-    fail(fmt::format("/{}/{}", format::kEvents.key, index), what);
-  }
-
- private:
-  const std::string& label_;
-};
-
-void check_schema(const std::string& schema, const Complaints& complaints) {
+void check_schema(const std::string& schema, const std::string& label) {
   const std::string place = fmt::format("/{}", format::kSchema.key);
   const std::string_view family = format::kSchemaFamily;
-  if (std::string_view(schema).substr(0, family.size()) == family) {
-    int version = 0;
-    const char* end = schema.data() + schema.size();
+  int version = 0;
+  const char* const end = schema.data() + schema.size();
+  if (schema.starts_with(family)) {
     const auto [rest, error] = std::from_chars(schema.data() + family.size(), end, version);
-    if (error == std::errc{} && rest == end) {
-      if (version == format::kSchemaVersion) return;
-      complaints.fail(
-          place,
-          fmt::format("this build reads {}, the file is {}{}", format::kSchemaValue, schema,
-                      version > format::kSchemaVersion ? ": take a newer prof-analyze" : ""));
-    }
+    if (error == std::errc{} && rest == end && version == format::kSchemaVersion) return;
+    if (error == std::errc{} && rest == end)
+      fail_at(label, place,
+              fmt::format("this build reads {}, the file is {}{}", format::kSchemaValue, schema,
+                          version > format::kSchemaVersion ? ": take a newer prof-analyze" : ""));
   }
-  complaints.fail(place,
-                  fmt::format("expected \"{}\", found \"{}\"", format::kSchemaValue, schema));
-}
-
-Generation find_generation(const FoundProfile& found, const Complaints& complaints) {
-  if (found.schema.has_value()) {
-    check_schema(*found.schema, complaints);
-    return Generation::kThird;
-  }
-  if (!found.has_events) {
-    complaints.fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json",
-                                     format::kSchema.key, format::kEvents.key));
-  }
-  const bool first =
-      !found.facts.empty() && found.facts.front().has_first_name && !found.facts.front().has_name;
-  if (first) return Generation::kFirst;
-  return found.has_iter_time_ms ? Generation::kSecond : Generation::kSecondOneShot;
-}
-
-void check_lengths(const Event& event, std::size_t index, Generation generation,
-                   const Complaints& complaints) {
-  const auto check = [&](std::string_view key, std::size_t length, bool may_be_empty) {
-    if (length == event.measured_ms.size() || (may_be_empty && length == 0)) return;
-    complaints.fail(
-        fmt::format("/{}/{}/{}", format::kEvents.key, index, key),
-        fmt::format("expected {} values, one for each of {}, found {}", event.measured_ms.size(),
-                    format::events::kMeasuredTimesMs.key, length));
-  };
-  check(format::events::kIterStartToEventStartTimesMs.key, event.offsets_ms.size(), true);
-  check(format::events::kIterations.key, event.iterations.size(), true);
-  check(format::events::kTight.key, event.tight.size(), true);
-  check(format::events::kAfterWaitUs.key, event.after_wait_us.size(), true);
-  if (generation == Generation::kThird) {
-    check(format::events::kExtraInfosStart.key, event.extra_infos_start.size(), true);
-    check(format::events::kExtraInfosStop.key, event.extra_infos_stop.size(), true);
-  }
-}
-
-void erase_sample(Event& event, std::size_t sample) {
-  const auto erase = [sample](auto& values) {
-    if (sample < values.size()) {
-      values.erase(std::next(values.begin(), static_cast<std::ptrdiff_t>(sample)));
-    }
-  };
-  erase(event.measured_ms);
-  erase(event.offsets_ms);
-  erase(event.iterations);
-  erase(event.tight);
-  erase(event.after_wait_us);
-  erase(event.extra_infos_start);
-  erase(event.extra_infos_stop);
+  fail_at(label, place, fmt::format("expected \"{}\", found \"{}\"", format::kSchemaValue, schema));
 }
 
 // Longer than any run; times a thousand it is still far from what a double can hold.
 constexpr double kLongestMs = 1e12;
 
-// No clock runs backwards.  Our own writer never writes a negative time, so the file is damaged;
-// the original profiler did not check, so such a sample is left out and counted.
-// Returns false if `time_ms` is to be left out.
-bool check_time(double time_ms, Generation generation, const std::string& place,
-                const Complaints& complaints) {
-  if (time_ms > kLongestMs || (time_ms < 0 && generation == Generation::kThird)) {
-    complaints.fail(
-        place, fmt::format("expected a time from 0 to {:g} ms, found {:g}", kLongestMs, time_ms));
+// Holds the members of a file against each other and against its generation.
+class Checker {
+ public:
+  Checker(FoundProfile found, const std::string& label)
+      : profile_(std::move(found.profile)), facts_(std::move(found.facts)), label_(label) {
+    profile_.file = label;
+    generation_ = generation_of(found);
+    profile_.capabilities = capabilities_of(generation_);
   }
-  return time_ms >= 0;
-}
 
-bool is_plausible(double time_ms) {
-  return time_ms >= 0 && time_ms <= kLongestMs;
-}
+  Profile checked() {
+    // An object's members have no order, and the two parsers give them in different ones.
+    std::ranges::sort(profile_.libraries);
+    std::ranges::sort(profile_.dropped);
+    for (std::size_t i = 0; i < profile_.events.size(); ++i)
+      check_event(profile_.events[i], i);
+    check_iteration_times();
+    if (generation_ == Generation::kSecondOneShot) take_one_shot_iterations();
+    for (std::size_t i = 0; i < profile_.phases.size(); ++i) {
+      for (const double time_ms : profile_.phases[i].iter_time_ms)
+        check_time(time_ms,
+                   fmt::format("/{}/{}/{}", format::kPhases.key, i, format::kIterTimeMs.key));
+    }
+    check_changes();
+    return std::move(profile_);
+  }
 
-void check_times(Event& event, std::size_t index, Generation generation, Profile& profile,
-                 const Complaints& complaints) {
-  for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
-    if (is_plausible(event.measured_ms[i])) continue;
-    const std::string place = fmt::format("/{}/{}/{}/{}", format::kEvents.key, index,
-                                          format::events::kMeasuredTimesMs.key, i);
-    if (check_time(event.measured_ms[i], generation, place, complaints)) continue;
-    erase_sample(event, i);
-    ++profile.negative_times;
+ private:
+  [[noreturn]] void fail(std::string_view place, std::string_view what) const {
+    fail_at(label_, place, what);
   }
-}
+  void need(bool is_there, std::string_view place, std::string_view key) const {
+    if (!is_there) fail(place, fmt::format("missing \"{}\"", key));
+  }
 
-void check_iteration_times(Profile& profile, Generation generation, const Complaints& complaints) {
-  auto& times = profile.iter_time_ms;
-  for (std::size_t i = times.size(); i-- > 0;) {
-    if (is_plausible(times[i])) continue;
-    const std::string place = fmt::format("/{}/{}", format::kIterTimeMs.key, i);
-    if (check_time(times[i], generation, place, complaints)) continue;
-    times.erase(std::next(times.begin(), static_cast<std::ptrdiff_t>(i)));
-    ++profile.negative_times;
+  Generation generation_of(const FoundProfile& found) const {
+    if (found.schema) {
+      check_schema(*found.schema, label_);
+      need(found.has_events, "/", format::kEvents.key);
+      need(found.has_iter_time_ms, "/", format::kIterTimeMs.key);
+      return Generation::kThird;
+    }
+    if (!found.has_events)
+      fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json", format::kSchema.key,
+                            format::kEvents.key));
+    if (!facts_.empty() && facts_.front().has_first_name && !facts_.front().has_name)
+      return Generation::kFirst;
+    return found.has_iter_time_ms ? Generation::kSecond : Generation::kSecondOneShot;
   }
-}
 
-void check_event(const Event& event, const EventFacts& facts, std::size_t index,
-                 Generation generation, const Complaints& complaints) {
-  const auto need = [&](bool is_there, std::string_view key) {
-    if (!is_there) complaints.fail_event(index, fmt::format("missing \"{}\"", key));
-  };
-  if (generation == Generation::kFirst) {
-    need(facts.has_first_name, format::generation1::kName.key);
-    need(facts.has_first_occurrence, format::generation1::kOccurrence.key);
-  } else {
-    need(facts.has_name, format::events::kEventName.key);
-    need(facts.has_occurrence, format::events::kMetTimesWithinThisStream.key);
-  }
-  if (!facts.missing.empty()) need(false, facts.missing);
-  if (event.end_index < event.start_index) {
-    complaints.fail_event(
-        index, fmt::format("expected {} >= {}, found {} < {}", format::events::kEndIndex.key,
-                           format::events::kStartIndex.key, event.end_index, event.start_index));
-  }
-  check_lengths(event, index, generation, complaints);
-}
-
-// A one-shot file has no iteration times of its own: those of its event "iteration" are taken, one
-// series a device, and the event is no work of its own.
-void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
-  auto& events = profile.events;
-  const auto is_iteration = [](const Event& event) { return event.name == kOneShotIterationEvent; };
-  for (const Event& event : events) {
-    if (!is_iteration(event)) continue;
-    profile.iter_time_ms.insert(profile.iter_time_ms.end(), event.measured_ms.begin(),
-                                event.measured_ms.end());
-  }
-  const auto kept = std::remove_if(events.begin(), events.end(), is_iteration);
-  if (kept == events.end()) {
-    complaints.fail("/", fmt::format("missing \"{}\", and no event \"{}\" stands in for it",
-                                     format::kIterTimeMs.key, kOneShotIterationEvent));
-  }
-  events.erase(kept, events.end());
-}
-
-void check_changes(const Profile& profile, const Complaints& complaints) {
-  if (!profile.watched) return;
-  const auto& changes = profile.watched->changes;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    if (!changes[i].event || *changes[i].event < profile.events.size()) continue;
-    complaints.fail(fmt::format("/{}/{}/{}/{}", format::kHistory.key, format::history::kChanges.key,
-                                i, format::changes::kEvent.key),
-                    fmt::format("expected one of {} events, found {}", profile.events.size(),
-                                *changes[i].event));
-  }
-}
-
-Profile check_document(FoundProfile found, const std::string& label) {
-  const Complaints complaints(label);
-  Profile profile = std::move(found.profile);
-  profile.file = label;
-  const Generation generation = find_generation(found, complaints);
-  profile.capabilities = capabilities_of(generation);
-  if (generation == Generation::kThird) {
-    if (!found.has_events) complaints.fail("/", fmt::format("missing \"{}\"", format::kEvents.key));
-    if (!found.has_iter_time_ms) {
-      complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs.key));
+  void check_event(Event& event, std::size_t index) {
+    const EventFacts& facts = facts_[index];
+    const std::string place = fmt::format("/{}/{}", format::kEvents.key, index);
+    if (generation_ == Generation::kFirst) {
+      need(facts.has_first_name, place, format::generation1::kName.key);
+      need(facts.has_first_occurrence, place, format::generation1::kOccurrence.key);
+    } else {
+      need(facts.has_name, place, format::events::kEventName.key);
+      need(facts.has_occurrence, place, format::events::kMetTimesWithinThisStream.key);
+    }
+    need(facts.missing.empty(), place, facts.missing);
+    if (event.end_index < event.start_index)
+      fail(place, fmt::format("expected {} >= {}, found {} < {}", format::events::kEndIndex.key,
+                              format::events::kStartIndex.key, event.end_index, event.start_index));
+    check_lengths(event, place);
+    for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
+      if (is_plausible(event.measured_ms[i]) ||
+          check_time(event.measured_ms[i],
+                     fmt::format("{}/{}/{}", place, format::events::kMeasuredTimesMs.key, i)))
+        continue;
+      of_samples(event, [i](std::string_view, auto& values) {
+        if (i < values.size()) values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
+      });
+      ++profile_.negative_times;
     }
   }
-  // An object's members have no order, and the two parsers give them in different ones.
-  std::ranges::sort(profile.libraries);
-  std::ranges::sort(profile.dropped);
-  for (std::size_t i = 0; i < profile.events.size(); ++i) {
-    check_event(profile.events[i], found.facts[i], i, generation, complaints);
-    check_times(profile.events[i], i, generation, profile, complaints);
+
+  // Calls `take` with each list that has an entry a sample, and its key.
+  template <typename OfEvent, typename Take>
+  static void of_samples(OfEvent& event, const Take& take) {
+    namespace fields = format::events;
+    take(fields::kMeasuredTimesMs.key, event.measured_ms);
+    take(fields::kIterStartToEventStartTimesMs.key, event.offsets_ms);
+    take(fields::kIterations.key, event.iterations);
+    take(fields::kTight.key, event.tight);
+    take(fields::kAfterWaitUs.key, event.after_wait_us);
+    take(fields::kExtraInfosStart.key, event.extra_infos_start);
+    take(fields::kExtraInfosStop.key, event.extra_infos_stop);
   }
-  check_iteration_times(profile, generation, complaints);
-  if (generation == Generation::kSecondOneShot) {
-    take_one_shot_iterations(profile, complaints);
+
+  void check_lengths(const Event& event, const std::string& place) const {
+    const std::size_t expected = event.measured_ms.size();
+    of_samples(event, [&](std::string_view key, const auto& values) {
+      const bool is_told =
+          key != format::events::kExtraInfosStart.key && key != format::events::kExtraInfosStop.key;
+      if (values.empty() || values.size() == expected ||
+          (!is_told && generation_ != Generation::kThird))
+        return;
+      fail(fmt::format("{}/{}", place, key),
+           fmt::format("expected {} values, one for each of {}, found {}", expected,
+                       format::events::kMeasuredTimesMs.key, values.size()));
+    });
   }
-  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
-    for (const double time_ms : profile.phases[i].iter_time_ms) {
-      check_time(time_ms, generation,
-                 fmt::format("/{}/{}/{}", format::kPhases.key, i, format::kIterTimeMs.key),
-                 complaints);
+
+  static bool is_plausible(double time_ms) { return time_ms >= 0 && time_ms <= kLongestMs; }
+
+  // No clock runs backwards.  Our own writer never writes a negative time, so the file is damaged;
+  // the original profiler did not check, so such a sample is left out and counted.
+  // Returns false if `time_ms` is to be left out.
+  bool check_time(double time_ms, const std::string& place) const {
+    if (time_ms > kLongestMs || (time_ms < 0 && generation_ == Generation::kThird))
+      fail(place,
+           fmt::format("expected a time from 0 to {:g} ms, found {:g}", kLongestMs, time_ms));
+    return time_ms >= 0;
+  }
+
+  void check_iteration_times() {
+    auto& times = profile_.iter_time_ms;
+    for (std::size_t i = times.size(); i-- > 0;) {
+      if (is_plausible(times[i]) ||
+          check_time(times[i], fmt::format("/{}/{}", format::kIterTimeMs.key, i)))
+        continue;
+      times.erase(times.begin() + static_cast<std::ptrdiff_t>(i));
+      ++profile_.negative_times;
     }
   }
-  check_changes(profile, complaints);
-  return profile;
-}
+
+  // A one-shot file has no iteration times of its own: those of its event "iteration" are taken,
+  // one series a device, and the event is no work of its own.
+  void take_one_shot_iterations() {
+    const auto erased = std::erase_if(profile_.events, [&](const Event& event) {
+      if (event.name != kOneShotIterationEvent) return false;
+      profile_.iter_time_ms.insert(profile_.iter_time_ms.end(), event.measured_ms.begin(),
+                                   event.measured_ms.end());
+      return true;
+    });
+    if (erased == 0)
+      fail("/", fmt::format("missing \"{}\", and no event \"{}\" stands in for it",
+                            format::kIterTimeMs.key, kOneShotIterationEvent));
+  }
+
+  void check_changes() const {
+    if (!profile_.watched) return;
+    const auto& changes = profile_.watched->changes;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (!changes[i].event || *changes[i].event < profile_.events.size()) continue;
+      fail(fmt::format("/{}/{}/{}/{}", format::kHistory.key, format::history::kChanges.key, i,
+                       format::changes::kEvent.key),
+           fmt::format("expected one of {} events, found {}", profile_.events.size(),
+                       *changes[i].event));
+    }
+  }
+
+  Profile profile_;
+  std::vector<EventFacts> facts_;
+  const std::string& label_;
+  Generation generation_ = Generation::kThird;
+};
 
 FoundProfile read_tree(const std::string& text, const std::string& label) {
   const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
   // The schema first: a newer file may differ in anything else.
-  if (root.has(format::kSchema.key)) {
-    check_schema(root.member(format::kSchema.key).text(), Complaints(label));
-  }
+  if (root.has(format::kSchema.key)) check_schema(root.member(format::kSchema.key).text(), label);
   return read_document(root);
 }
 
@@ -313,11 +283,11 @@ Profile read_prof_json(std::string text, const std::string& label, Wanted wanted
   std::optional<FoundProfile> found = read_stream(text, kWindowBytes, wanted);
   if (!found) found = read_tree(text, label);
   std::string().swap(text);  // a large file need not stand in memory twice
-  return check_document(std::move(*found), label);
+  return Checker(std::move(*found), label).checked();
 }
 
 Profile read_prof_json_from_tree(const std::string& text, const std::string& label) {
-  return check_document(read_tree(text, label), label);
+  return Checker(read_tree(text, label), label).checked();
 }
 
 // simdjson first lists the places of all brackets, commas and values of a document, at 4 bytes
@@ -407,9 +377,8 @@ class EventsReader {
     simdjson::ondemand::value array;
     const simdjson::padded_string_view padded(buffer_.data(), buffer_.size(), buffer_.capacity());
     if (parser_.iterate(padded).get(document) != simdjson::SUCCESS ||
-        document.get_value().get(array) != simdjson::SUCCESS) {
+        document.get_value().get(array) != simdjson::SUCCESS)
       throw StreamGivesUp{};
-    }
     StreamNode(array).each_element([&](const StreamNode& event) {
       found_.facts.push_back(read_event(event, found_.profile.events.emplace_back(), wanted_));
     });
@@ -447,9 +416,8 @@ FoundProfile read_whole(std::string_view text, std::size_t capacity) {
   simdjson::ondemand::value root;
   const simdjson::padded_string_view padded(text.data(), text.size(), capacity);
   if (parser.iterate(padded).get(document) != simdjson::SUCCESS ||
-      document.get_value().get(root) != simdjson::SUCCESS) {
+      document.get_value().get(root) != simdjson::SUCCESS)
     throw StreamGivesUp{};
-  }
   FoundProfile found = read_document(StreamNode(root));
   const char* behind = nullptr;
   if (document.current_location().get(behind) == simdjson::SUCCESS) throw StreamGivesUp{};

@@ -233,16 +233,18 @@ void read_object(const Node& node, Phase& phase) {
   read_members(node, members, phase);
 }
 
+// Reads [lower, upper]; empty for null and for ends of null if there may be none.
 template <typename Node>
-void read_interval(Node& node, Overhead& overhead) {
-  if (node.is_null()) return;
+std::optional<std::pair<double, double>> read_ends(Node& node, bool may_be_null) {
+  if (may_be_null && node.is_null()) return std::nullopt;
   std::vector<double> ends;
   node.each_element([&](Node& end) {
-    if (!end.is_null()) ends.push_back(end.number());
+    if (!may_be_null || !end.is_null()) ends.push_back(end.number());
   });
-  if (ends.empty()) return;
-  if (ends.size() != 2 || ends[0] > ends[1]) node.fail("expected [lower, upper] or null");
-  overhead.slowdown_percent_ci95 = {ends[0], ends[1]};
+  if (may_be_null && ends.empty()) return std::nullopt;
+  if (ends.size() != 2 || ends[0] > ends[1])
+    node.fail(may_be_null ? "expected [lower, upper] or null" : "expected [lower, upper]");
+  return std::pair(ends[0], ends[1]);
 }
 
 template <typename Node>
@@ -253,7 +255,8 @@ void read_object(const Node& node, Overhead& overhead) {
       kRow<fields::kArmedIterations, &T::armed_iterations>,
       kRow<fields::kUnarmedIterations, &T::unarmed_iterations>,
       kRow<fields::kSlowdownPercent, &T::slowdown_percent>,
-      {fields::kSlowdownPercentCi95.key, read_interval},
+      {fields::kSlowdownPercentCi95.key,
+       [](Node& v, T& o) { o.slowdown_percent_ci95 = read_ends(v, true); }},
       kRow<fields::kIterationsNeeded, &T::iterations_needed>,
       kRow<fields::kMethod, &T::method>,
       kRow<fields::kLaunchesSeen, &T::launches_seen>,
@@ -404,15 +407,6 @@ void read_object(const Node& node, DeviceReadings& device) {
   }
 }
 
-// Reads [lower, upper].
-template <typename Node>
-std::pair<double, double> read_ends(const Node& node) {
-  std::vector<double> ends;
-  node.each_element([&](Node& end) { ends.push_back(end.number()); });
-  if (ends.size() != 2 || ends[0] > ends[1]) node.fail("expected [lower, upper]");
-  return {ends[0], ends[1]};
-}
-
 template <typename Node>
 void read_object(const Node& node, FoundChange& change) {
   namespace fields = format::changes;
@@ -428,7 +422,7 @@ void read_object(const Node& node, FoundChange& change) {
       kRow<fields::kBeforeUs, &T::before_us>,
       kRow<fields::kAfterUs, &T::after_us>,
       kRow<fields::kRatio, &T::ratio>,
-      {fields::kRatioCi95.key, [](Node& v, T& c) { c.ratio_ci95 = read_ends(v); }},
+      {fields::kRatioCi95.key, [](Node& v, T& c) { c.ratio_ci95 = *read_ends(v, false); }},
       kRow<fields::kReason, &T::reason>,
   });
   read_members(node, members, change);
