@@ -58,8 +58,7 @@ class Gatherer {
     }
     PredictedFile& file = joined.predicted;
     FileRows& own = file.measured;
-    const std::size_t first = all_.rows.size();
-    const std::size_t run = all_.runs.size();
+    const std::size_t first = all_.rows.size(), run = all_.runs.size();
     // Files of one run are alike, and a vector that grows holds its rows twice for a moment.
     if (first == 0) all_.rows.reserve(count * own.rows.size());
     for (Row& row : own.rows) {
@@ -96,20 +95,15 @@ class Gatherer {
     all_.sources.event_bias_source = joined(bias_sources_, ",");
     all_.sources.event_bias_detail = joined(bias_details_, "; ");
     if (!kernel_floors_us_.empty()) all_.sources.kernel_floor_us = median(kernel_floors_us_);
-    leave_out_ended_processes();
+    // Keeps of each rank that was started again the newest process only: the others did not meet
+    // the present ones.  Their histories stay.
+    const std::vector<bool> newer = have_newer(all_.watched);
+    for (std::size_t i = newer.size(); i-- > 0;)
+      if (newer[i]) leave_out_run(all_.watched_runs[i]);
     return std::move(all_);
   }
 
  private:
-  // Keeps of each rank that was started again the newest process only: the others did not meet the
-  // present ones.  Their histories stay.
-  void leave_out_ended_processes() {
-    const std::vector<bool> newer = have_newer(all_.watched);
-    for (std::size_t i = newer.size(); i-- > 0;) {
-      if (newer[i]) leave_out_run(all_.watched_runs[i]);
-    }
-  }
-
   void leave_out_run(std::size_t run) {
     const auto is_of_run = [run](const Row& row) { return row.profile == run; };
     const auto first = std::ranges::find_if(all_.rows, is_of_run);
@@ -154,9 +148,8 @@ void add_kernel_sums(const std::vector<Row>& rows, PredictionErrors& found) {
   for (const Row& row : rows) {
     devices.insert(device_of(row));
     if (!row.predicted_us || row.is_sum_of_children || row.is_region || !row.in_iteration_us ||
-        !row.corrected_us || *row.corrected_us <= 0) {
+        !row.corrected_us || *row.corrected_us <= 0)
       continue;
-    }
     const bool may_wait = row.op_kind.str() == op_kind_name(OpKind::kCollective) && !row.waited_us;
     KernelSum& sum = may_wait                ? found.collectives
                      : row.predicted_ci90_us ? found.calibrated
@@ -214,16 +207,14 @@ PredictionErrors errors_of(const std::vector<Row>& rows) {
 std::vector<std::string> last_warnings(const PredictedFiles& files, const JoinOptions& options) {
   std::vector<std::string> warnings;
   if (options.each_model) append(warnings, options.each_model->complaints());
-  if (files.shorter_than_bias > 0) {
+  if (files.shorter_than_bias > 0)
     warnings.push_back(fmt::format(
         "{} events are shorter than what the event pair adds; their corrected time is set to 0",
         files.shorter_than_bias));
-  }
-  if (files.isolated.found < files.isolated.with_op) {
+  if (files.isolated.found < files.isolated.with_op)
     warnings.push_back(fmt::format(
         "{}: {} of {} measured events with a known operation are not in it", options.isolated->file,
         files.isolated.with_op - files.isolated.found, files.isolated.with_op));
-  }
   std::vector<FileFacts> facts;
   facts.reserve(files.runs.size());
   for (const Run& run : files.runs) {
@@ -277,7 +268,7 @@ Analysis analysis_of(PredictedFiles files, const JoinOptions& options) {
 Analysis join_files(std::size_t count, const LoadProfile& load,
                     std::span<const read::Machine> known, const JoinOptions& options) {
   Gatherer gatherer;
-  const auto joined = [&](std::size_t i) {
+  const auto join_one = [&](std::size_t i) {
     JoinedFile file{
         predicted_file(rows_of(load(i), options.layers, options.event_bias), known, options), {}};
     read::Profile& profile = file.predicted.measured.run.profile;
@@ -291,8 +282,8 @@ Analysis join_files(std::size_t count, const LoadProfile& load,
   base::in_two_threads(
       count,
       [&](std::size_t i) {
-        if (!leave_out) return Readable<JoinedFile>{joined(i), {}};
-        return or_complaint([&] { return joined(i); });
+        if (!leave_out) return Readable<JoinedFile>{join_one(i), {}};
+        return or_complaint([&] { return join_one(i); });
       },
       [&](std::size_t i, Readable<JoinedFile> file) {
         if (file.value) {

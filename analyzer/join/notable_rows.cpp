@@ -12,10 +12,6 @@
 namespace inline_prof::join {
 namespace {
 
-double share_of(const MergedRow* row) {
-  return row->share_percent.value_or(0.0);
-}
-
 // The largest share first; without shares the longest.
 std::vector<const MergedRow*> innermost_rows(const Analysis& analysis) {
   std::vector<bool> has_children(analysis.merged.size(), false);
@@ -83,19 +79,17 @@ NotableRows notable_rows(const Analysis& analysis) {
   for (const MergedRow* row : innermost_rows(analysis)) {
     if (row->verdict == Verdict::kSlower) {
       found.slow.push_back(row);
-      found.slow_percent += share_of(row);
+      found.slow_percent += row->share_percent.value_or(0.0);
     }
     if (row->verdict == Verdict::kUpperBound) {
       ++found.upper_bounds;
       continue;
     }
-    if (row->ratio && row->predicted_ci90_us && row->verdict != Verdict::kExtrapolated) {
+    if (row->ratio && row->predicted_ci90_us && row->verdict != Verdict::kExtrapolated)
       ++found.judged;
-    }
     if (found.unpredicted == nullptr && row->corrected_us &&
-        row->verdict == Verdict::kNoPrediction && row->reason != kMachineNotKnown) {
+        row->verdict == Verdict::kNoPrediction && row->reason != kMachineNotKnown)
       found.unpredicted = row;
-    }
   }
   return found;
 }
@@ -125,15 +119,11 @@ RowOrder row_order(const Analysis& analysis, std::size_t top, std::string_view l
     }
     (merged[i].parent ? children[*merged[i].parent] : outer).push_back(i);
   }
-  const auto largest_first = [&](std::vector<std::size_t>& rows) {
-    std::ranges::stable_sort(rows, [&](std::size_t a, std::size_t b) {
-      return merged[a].in_iteration_us.value_or(-1.0) > merged[b].in_iteration_us.value_or(-1.0);
-    });
-  };
-
   std::vector<OrderedRow> to_do;
   const auto push = [&](std::vector<std::size_t> rows, std::size_t depth) {
-    largest_first(rows);
+    std::ranges::stable_sort(rows, std::greater(), [&](std::size_t i) {
+      return merged[i].in_iteration_us.value_or(-1.0);
+    });
     for (auto it = rows.rbegin(); it != rows.rend(); ++it)
       to_do.push_back({*it, depth});
   };

@@ -62,6 +62,11 @@ struct Sums {
   double peak_us = 0.0;
 };
 
+// Adds to a sum that is known once a part of it is.
+void add_known(std::optional<double>& sum, const std::optional<double>& part) {
+  if (part) sum = sum.value_or(0.0) + *part;
+}
+
 // Means over all devices, as shares are: those without the row count as 0.
 double devices_of(const Analysis& analysis) {
   return std::max(1.0, static_cast<double>(analysis.placement.devices.size()));
@@ -228,8 +233,7 @@ class CauseFinder {
   void add_time(Cause& cause, const MergedRow& row) const {
     ++cause.rows;
     cause.time_us += times_of(analysis_, row).time_us;
-    if (row.share_percent)
-      cause.share_percent = cause.share_percent.value_or(0.0) + *row.share_percent;
+    add_known(cause.share_percent, row.share_percent);
   }
 
   void add_gain(const Key& key, const MergedRow& row, double gain_us) {
@@ -258,9 +262,9 @@ class CauseFinder {
       const Key key{CauseKind::kRuns, layers};
       Cause& cause = causes_[key];
       const CauseWords& words = kCauseWords.at(static_cast<std::size_t>(CauseKind::kRuns));
-      cause.name = words.name;
-      if (!layers.empty())
-        cause.name = "unfused kernels in " + layers.substr(layers.find_last_of('/') + 1);
+      cause.name = layers.empty()
+                       ? words.name
+                       : "unfused kernels in " + layers.substr(layers.find_last_of('/') + 1);
       cause.advice = words.advice;
       for (const std::size_t row : run.rows) {
         const std::size_t merged = merged_of[row];
@@ -411,8 +415,7 @@ std::vector<Total> totals_by_operator(const Analysis& analysis) {
     ++of.total.count;
     const RowTimes times = times_of(analysis, row);
     of.total.time_us += times.time_us;
-    if (row.share_percent)
-      of.total.share_percent = of.total.share_percent.value_or(0.0) + *row.share_percent;
+    add_known(of.total.share_percent, row.share_percent);
     of.peak_us += peak_us_of(analysis, row);
     of.compared_us += times.compared_us;
     of.predicted_us += times.predicted_us;
@@ -426,8 +429,7 @@ std::vector<Total> totals_by_layer_pattern(const Analysis& analysis) {
     Sums& of = sums[layer.layer.empty() ? "(no layer)" : layer_pattern(layer.layer)];
     ++of.total.count;
     of.total.time_us += layer.time_us.value_or(0.0);
-    if (layer.share_percent)
-      of.total.share_percent = of.total.share_percent.value_or(0.0) + *layer.share_percent;
+    add_known(of.total.share_percent, layer.share_percent);
     of.compared_us += layer.compared_us.value_or(0.0);
     of.predicted_us += layer.predicted_us.value_or(0.0);
     for (const std::size_t row : layer.rows)
@@ -479,16 +481,15 @@ class Summer {
   void add(LayerSum& sum, std::size_t outer) const {
     visit(outer, [&](const MergedRow& row) {
       if (!row.in_iteration_us) return false;
-      sum.time_us = sum.time_us.value_or(0.0) + times_of(analysis_, row).time_us;
-      if (row.share_percent)
-        sum.share_percent = sum.share_percent.value_or(0.0) + *row.share_percent;
+      add_known(sum.time_us, times_of(analysis_, row).time_us);
+      add_known(sum.share_percent, row.share_percent);
       return true;
     });
     visit(outer, [&](const MergedRow& row) {
       const RowTimes times = times_of(analysis_, row);
       if (!row.ratio || times.predicted_us <= 0) return false;
-      sum.compared_us = sum.compared_us.value_or(0.0) + times.compared_us;
-      sum.predicted_us = sum.predicted_us.value_or(0.0) + times.predicted_us;
+      add_known(sum.compared_us, times.compared_us);
+      add_known(sum.predicted_us, times.predicted_us);
       return true;
     });
   }

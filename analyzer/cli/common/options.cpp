@@ -18,12 +18,10 @@ std::map<std::string, std::string> parse_settings(const std::vector<std::string>
   std::map<std::string, std::string> parsed;
   for (const std::string& text : settings) {
     const std::size_t place = text.find('=');
-    if (place == std::string::npos || place == 0) {
+    if (place == std::string::npos || place == 0)
       throw UsageError(fmt::format("{}: expected NAME=VALUE, found {}", option, text));
-    }
-    if (!parsed.emplace(text.substr(0, place), text.substr(place + 1)).second) {
+    if (!parsed.emplace(text.substr(0, place), text.substr(place + 1)).second)
       throw UsageError(fmt::format("{}: {} twice", option, text.substr(0, place)));
-    }
   }
   return parsed;
 }

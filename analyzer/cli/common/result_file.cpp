@@ -44,9 +44,8 @@ bool is_an_input(const fs::path& target) {
 }
 
 void write_standard_output(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     fail("standard output", errno);
-  }
 }
 
 // A file under a temporary name, removed at the end unless it was moved away.
@@ -119,12 +118,10 @@ void write_result(const std::string& path, std::string_view text, bool force) {
                                  : path;
   if (fs::exists(status)) {
     if (!force) throw OutputError(fmt::format("{}: exists already; --force replaces it", path));
-    if (!fs::is_regular_file(target, error)) {
+    if (!fs::is_regular_file(target, error))
       throw OutputError(fmt::format("{}: is not a regular file and is left alone", path));
-    }
-    if (is_an_input(target)) {
+    if (is_an_input(target))
       throw OutputError(fmt::format("{}: is one of the inputs and is left alone", path));
-    }
   }
   TemporaryFile file(target);
   file.write_and_close(path.ends_with(".gz") ? read::gzip(text) : text);

@@ -64,11 +64,10 @@ join::BiasSetting parse_event_bias(const std::string& text) {
   double given_us = 0.0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, given_us);
-  if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0) {
+  if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0)
     throw UsageError(fmt::format(
         "--event-bias: expected auto, chain, off or a number of microseconds >= 0, found {}",
         text));
-  }
   return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
 }
 
@@ -161,9 +160,8 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   result.machines = model::builtin_machines();
   options.machine = parse_machine(arguments.machine);
   options.families = own_families(arguments.params);
-  if (!arguments.layers.empty()) {
+  if (!arguments.layers.empty())
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
-  }
   if (!arguments.isolated.empty()) options.isolated = read::read_isolated(arguments.isolated);
   RunFiles run(read::expand_inputs(files), read::Wanted::kAll,
                {.number = arguments.phase, .like = arguments.like}, options.leave_out_unreadable);

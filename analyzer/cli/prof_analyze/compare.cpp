@@ -7,7 +7,6 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "export/formats.hpp"
-#include "join/compare/gate.hpp"
 #include "report/tables.hpp"
 #include "report/text.hpp"
 
@@ -25,13 +24,16 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class CompareFormat { kTable, kMarkdown, kHtml, kJson, kCsv };
+struct CompareOptions;
+using CompareText = std::string (*)(const join::Comparison& comparison,
+                                    const CompareOptions& options);
+std::string compared_table(const join::Comparison& comparison, const CompareOptions& options);
 
 struct CompareOptions {
   std::string before;
   std::string after;
   AnalysisArguments analysis;
-  CompareFormat format = CompareFormat::kTable;
+  CompareText format = compared_table;
   std::string output = "-";
   bool force = false;
   std::size_t top = 10;
@@ -41,19 +43,7 @@ struct CompareOptions {
   std::vector<std::string> despite;
 };
 
-std::string text_of(const join::Comparison& comparison, const CompareOptions& options) {
-  switch (options.format) {
-    case CompareFormat::kJson:
-      return exports::compare_json(comparison);
-    case CompareFormat::kCsv:
-      return exports::compare_csv(comparison);
-    case CompareFormat::kMarkdown:
-      return report::compare_markdown(comparison, options.top);
-    case CompareFormat::kHtml:
-      return report::compare_html(comparison, options.top);
-    case CompareFormat::kTable:
-      break;
-  }
+std::string compared_table(const join::Comparison& comparison, const CompareOptions& options) {
   return report::compare_table(
       comparison,
       {.top = options.top, .width = terminal_width(), .colour = wants_colour(options.output)});
@@ -114,7 +104,7 @@ int run_compare(const CompareOptions& options) {
         fmt::format("{} and {}: {}", options.before, options.after, error.what()));
   }
   set_doubts(comparison, before.analysis, after.analysis);
-  write_result(options.output, text_of(comparison, options), options.force);
+  write_result(options.output, options.format(comparison, options), options.force);
   return options.fail_on_percent ? gate_status(comparison) : 0;
 }
 
@@ -151,11 +141,14 @@ void declare_compare(Command& command, int& status) {
       .check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "sizes"}))
       .separates(',')
       .takes_one_value();
-  const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},
-                                           {"md", CompareFormat::kMarkdown},
-                                           {"html", CompareFormat::kHtml},
-                                           {"json", CompareFormat::kJson},
-                                           {"csv", CompareFormat::kCsv}};
+  using Compared = const join::Comparison&;
+  using Options = const CompareOptions&;
+  const NamedValues<CompareText> formats{
+      {"table", compared_table},
+      {"md", [](Compared of, Options with) { return report::compare_markdown(of, with.top); }},
+      {"html", [](Compared of, Options with) { return report::compare_html(of, with.top); }},
+      {"json", [](Compared of, Options) { return exports::compare_json(of); }},
+      {"csv", [](Compared of, Options) { return exports::compare_csv(of); }}};
   command.add_option("--format", options->format,
                      "What to print; md and html: for a pull request, json and csv: everything",
                      formats);
@@ -184,24 +177,17 @@ std::string result_name(join::GateResult result) {
   return names.at(static_cast<std::size_t>(result));
 }
 
-std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {
-  std::vector<join::Gate> gates;
-  gates.reserve(texts.size());
-  for (const std::string& text : texts)
-    gates.push_back(asked("--gate ", [&] { return join::parse_gate(text); }));
-  return gates;
-}
-
 int run_check(const CheckOptions& options) {
-  const std::vector<join::Gate> gates = parse_gates(options.gates);
+  std::vector<join::Gate> gates;
+  gates.reserve(options.gates.size());
+  for (const std::string& text : options.gates)
+    gates.push_back(asked("--gate ", [&] { return join::parse_gate(text); }));
   const AnalysisResult result = analyse(options.files, options.analysis);
-  report::Grid grid;
   std::vector<exports::CheckedGate> checked;
   checked.reserve(gates.size());
   const std::string_view simulated = report::simulated_words(result.analysis);
   const std::string doubts = std::string(simulated) + report::doubts_of(result.analysis);
-  grid.note = doubts;
-  grid.columns = {"gate", "result", "detail"};
+  report::Grid grid{{"gate", "result", "detail"}, {}, doubts};
   bool has_failed = false;
   bool is_undecided = false;
   for (const join::Gate& gate : gates) {

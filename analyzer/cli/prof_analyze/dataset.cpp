@@ -19,8 +19,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -83,18 +81,16 @@ std::vector<Source> sources_of(const DatasetOptions& options) {
     if (run.empty()) {
       if (!fs::exists(argument))
         throw read::InputError(fmt::format("{}: no such file or folder", argument));
-      if (!fs::is_directory(argument)) {
+      if (!fs::is_directory(argument))
         throw UsageError(fmt::format(
             "{}: expected the folder of a run; of a file, --run must say which it belongs to",
             argument));
-      }
       fs::path folder = fs::weakly_canonical(argument);
       if (!folder.has_filename()) folder = folder.parent_path();
       run = folder.filename().string();
-      if (!names.insert(run).second) {
+      if (!names.insert(run).second)
         throw UsageError(fmt::format(
             "two folders are called {}: give each of them a name with --run, one by one", run));
-      }
     }
     for (fs::path& file : read::expand_inputs({argument}))
       sources.push_back({run, std::move(file)});
@@ -121,11 +117,6 @@ std::string text_of(const Part& part, exports::Layout layout) {
                        layout);
   }
   return text;
-}
-
-void print_text(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw OutputError(fmt::format("standard output: {}", std::generic_category().message(errno)));
 }
 
 struct ReadPart {
@@ -183,7 +174,7 @@ void print_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   const auto print_part = [&](const Part& part, const std::string& text) {
     for (const exports::Table& table : part.tables)
       tables.insert(table.facts().name);
-    print_text(text);
+    write_result("-", text, false);
   };
   const auto write = [&](const Part& part) { print_part(part, text_of(part, layout)); };
   // A node that names its own files does not have the other nodes'.
@@ -192,12 +183,11 @@ void print_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   const join::FilesOfRun which = has_folders ? join::FilesOfRun::kAll : join::FilesOfRun::kSome;
   const auto end_run = [&](const Source& last) {
     std::size_t number = 0;
-    for (const std::string& warning : join::belonging_warnings(facts, which)) {
+    for (const std::string& warning : join::belonging_warnings(facts, which))
       write({last.run,
              "",
              fmt::format("{}.run{}", part_name(last.file), number++),
              {exports::dataset_finding("run", "", warning)}});
-    }
     // A reader finds every table, and what its columns are.
     for (const exports::TableFacts* table : exports::dataset_tables()) {
       if (!tables.contains(table->name))
@@ -231,7 +221,7 @@ void print_tables(const std::vector<Source>& sources, const DatasetOptions& opti
         if (i + 1 == sources.size() || sources[i + 1].run != sources[i].run) end_run(sources[i]);
       });
   if (readable == 0) throw read::InputError(first_complaint);
-  print_text("{\"table\":\"\"}\n");  // a reader knows that it has all
+  write_result("-", "{\"table\":\"\"}\n", false);  // a reader knows that it has all
 }
 
 // Adds the Python package to PYTHONPATH, from its place in an installation or in the build tree.

@@ -29,13 +29,15 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class HistoryFormat { kText, kJson, kHtml, kPerfetto };
+struct HistoryOptions;
+using HistoryText = std::string (*)(const join::WatchedRun& run, const HistoryOptions& options);
+std::string plain_history(const join::WatchedRun& run, const HistoryOptions& options);
 
 struct HistoryOptions {
   std::vector<std::string> files;
   std::optional<std::size_t> phase;  // from 1
   double least_percent = 5.0;
-  HistoryFormat format = HistoryFormat::kText;
+  HistoryText format = plain_history;
   std::string output = "-";
   bool force = false;
   std::size_t top = 20;
@@ -46,17 +48,7 @@ struct ReadHistory {
   std::optional<join::WatchedFile> watched;
 };
 
-std::string text_of(const join::WatchedRun& run, const HistoryOptions& options) {
-  switch (options.format) {
-    case HistoryFormat::kJson:
-      return exports::history_json(run);
-    case HistoryFormat::kHtml:
-      return report::history_page(exports::history_json(run));
-    case HistoryFormat::kPerfetto:
-      return exports::history_perfetto(run);
-    case HistoryFormat::kText:
-      break;
-  }
+std::string plain_history(const join::WatchedRun& run, const HistoryOptions& options) {
   return report::history_text(run, options.top, terminal_width());
 }
 
@@ -99,10 +91,10 @@ void run_history(const HistoryOptions& options) {
     warn("left out: " + complaint);
   for (const std::string& warning : join::belonging_warnings(facts))
     warn(warning);
-  write_result(
-      options.output,
-      text_of(join::watched_run(std::move(watched), 1.0 + options.least_percent / 100.0), options),
-      options.force);
+  const double least_ratio = 1.0 + options.least_percent / 100.0;
+  write_result(options.output,
+               options.format(join::watched_run(std::move(watched), least_ratio), options),
+               options.force);
 }
 
 }  // namespace
@@ -120,10 +112,13 @@ void declare_history(Command& command, int& /*status*/) {
                   "Percent by which a rank must be slower than its peers to be named, at least")
       .check(between(0.0, 1000.0))
       .shows_default();
-  const NamedValues<HistoryFormat> formats{{"text", HistoryFormat::kText},
-                                           {"json", HistoryFormat::kJson},
-                                           {"html", HistoryFormat::kHtml},
-                                           {"perfetto", HistoryFormat::kPerfetto}};
+  using Run = const join::WatchedRun&;
+  using Options = const HistoryOptions&;
+  const NamedValues<HistoryText> formats{
+      {"text", plain_history},
+      {"json", [](Run run, Options) { return exports::history_json(run); }},
+      {"html", [](Run run, Options) { return report::history_page(exports::history_json(run)); }},
+      {"perfetto", [](Run run, Options) { return exports::history_perfetto(run); }}};
   command.add_option("--format", options->format,
                      "What to print; html: a page of layers and ranks by time; perfetto: counters",
                      formats);

@@ -33,8 +33,6 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class RanksFormat { kTable, kJson };
-
 struct RanksOptions {
   std::vector<std::string> files;
   std::string machine;               // empty: each device says what it is
@@ -42,7 +40,7 @@ struct RanksOptions {
   std::optional<std::size_t> phase;  // from 1
   join::RankOptions ranks;
   double least_percent = 5.0;
-  RanksFormat format = RanksFormat::kTable;
+  bool as_json = false;
   std::string output = "-";
   bool force = false;
   std::size_t top = 20;
@@ -59,9 +57,8 @@ join::PredictOperation predict_by(const std::optional<read::Machine>& chosen,
                                   const std::vector<read::Machine>& known) {
   return [&](const read::Op& op, const read::Device* device) -> std::optional<double> {
     const read::Machine* machine = chosen ? &*chosen : nullptr;
-    if (machine == nullptr && device != nullptr) {
+    if (machine == nullptr && device != nullptr)
       machine = model::match_machine(*device, known).machine;
-    }
     if (machine == nullptr) return std::nullopt;
     const auto prediction =
         join::predictor_of_this_thread(model::Models::kCalibrated).predict(op, *machine).prediction;
@@ -110,12 +107,11 @@ void run_ranks(RanksOptions& options) {
   }
   for (const std::string& complaint : ranks.complaints)
     comparison.warnings.push_back("left out: " + complaint);
-  write_result(
-      options.output,
-      options.format == RanksFormat::kJson
-          ? exports::ranks_json(comparison)
-          : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
-      options.force);
+  write_result(options.output,
+               options.as_json ? exports::ranks_json(comparison)
+                               : report::ranks_table(
+                                     comparison, {.top = options.top, .width = terminal_width()}),
+               options.force);
 }
 
 }  // namespace
@@ -135,9 +131,8 @@ void declare_ranks(Command& command, int& /*status*/) {
                   "Percent by which a device must be slower to be named, at least")
       .check(between(0.0, 1000.0))
       .shows_default();
-  const NamedValues<RanksFormat> formats{{"table", RanksFormat::kTable},
-                                         {"json", RanksFormat::kJson}};
-  command.add_option("--format", options->format, "What to print", formats);
+  const NamedValues<bool> formats{{"table", false}, {"json", true}};
+  command.add_option("--format", options->as_json, "What to print", formats);
   command.add_output(options->output, options->force);
   command.add_option("--top", options->top, "Print only this many of each list of the table")
       .check(between(std::size_t{1}, std::size_t{1000000}))
@@ -161,10 +156,9 @@ report::Grid scaling_grid(const std::vector<join::ScalingPoint>& points, std::si
   report::Grid grid{{"run", "gpus", "layer", "mean_us", "slowest_us"}, {}};
   if (std::ranges::any_of(points, &join::ScalingPoint::is_simulated))
     grid.note = report::kSimulatedWords;
-  for (const join::ScalingTime& time : join::scaling_times(points, most_layers)) {
+  for (const join::ScalingTime& time : join::scaling_times(points, most_layers))
     grid.rows.push_back({time.point->run, static_cast<double>(time.point->gpus),
                          time.layer.value_or(""), time.times.mean_us, time.times.slowest_us});
-  }
   return grid;
 }
 
@@ -172,10 +166,9 @@ void show_scaling(const ScalingOptions& options) {
   std::vector<join::ScalingPoint> points;
   for (const std::string& run : options.runs)
     points.push_back(join::scaling_point(run, analyse({run}, options.analysis).analysis));
-  if (options.output.format == report::GridFormat::kJson) {
+  if (options.output.format == report::GridFormat::kJson)
     return write_result(options.output.file, exports::scaling_json(points, options.most_layers),
                         options.output.force);
-  }
   write_grid(scaling_grid(points, options.most_layers), options.output);
 }
 

@@ -46,11 +46,10 @@ std::string original_report(const std::vector<std::string>& files) {
 std::string augmented_text(const AnalysisResult& result, const ReportOptions& options) {
   const std::vector<std::filesystem::path> files = read::expand_inputs(options.files);
   const auto& capabilities = result.analysis.runs.front().profile.capabilities;
-  if (files.size() != 1 || capabilities.format != read::torch_trace::kFormatName) {
+  if (files.size() != 1 || capabilities.format != read::torch_trace::kFormatName)
     throw UsageError(fmt::format(
         "--format augmented: expected one trace of torch.profiler, found {}",
         files.size() == 1 ? capabilities.format : fmt::format("{} files", files.size())));
-  }
   const std::string label = files.front().string();
   std::string text = read::read_text(files.front());
   if (read::is_gzip(text)) text = read::gunzip(text, label, read::kMaxFileBytes);
@@ -73,10 +72,9 @@ std::vector<join::Analysis> other_phases(const AnalysisResult& result,
 }
 
 std::string html_text(const AnalysisResult& result, const ReportOptions& options) {
-  if (!report::html_has_charts()) {
+  if (!report::html_has_charts())
     std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
                stderr);
-  }
   return report::html_report(result.analysis, result.machines, other_phases(result, options));
 }
 
@@ -125,9 +123,8 @@ void run_report(ReportOptions& options) {
   if (!has_table && (options.table.top > 0 || !layers.empty()))
     throw UsageError(fmt::format("--{}: only --format table and md leave rows out, not {}",
                                  layers.empty() ? "top" : "layer", options.format));
-  if (options.format == kOriginal) {
+  if (options.format == kOriginal)
     return write_result(options.output, original_report(options.files), options.force);
-  }
   options.analysis.keep_samples = options.format == "html";
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
@@ -187,9 +184,8 @@ void declare_report(Command& program) {
   // Runs before any command.
   program.on_parsed([&program, options] {
     const bool has_command = program.has_subcommand();
-    if (has_command && !options->files.empty()) {
+    if (has_command && !options->files.empty())
       throw UsageError("found a file before the command; a command comes first, its files after");
-    }
     if (!has_command && options->files.empty()) throw UsageError("FILE is required");
   });
   // Runs at the end, unless there was a command.

@@ -68,6 +68,11 @@ double seconds(std::int64_t iterations, double iteration_ms) {
   return static_cast<double>(iterations) * iteration_ms * 1e-3;
 }
 
+std::string json_text(const nlohmann::ordered_json& json) {
+  // A prof.schedule may hold bytes that are not UTF-8; JSON may not.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.3g} s", seconds);
   const double minutes = std::floor(seconds / 60);
@@ -78,8 +83,7 @@ std::string duration_text(double seconds) {
 
 // Returns "50", or "10 to 50" if events differ.
 std::string samples_text(const std::vector<ScheduledEvent>& events) {
-  const auto [least, most] = std::ranges::minmax_element(
-      events, [](const auto& a, const auto& b) { return a.sample_count < b.sample_count; });
+  const auto [least, most] = std::ranges::minmax_element(events, {}, &ScheduledEvent::sample_count);
   if (least->sample_count == most->sample_count) return fmt::format("{}", least->sample_count);
   return fmt::format("{} to {}", least->sample_count, most->sample_count);
 }
@@ -111,15 +115,15 @@ std::string summary_table(const schedule::SampleList& list, std::optional<double
                           bool with_events) {
   const std::vector<ScheduledEvent> events = events_of(list);
   const std::int64_t last = list.samples.back().iteration;
-  std::string text = fmt::format("events      {}\n", events.size());
-  text +=
-      fmt::format("samples     {} ({} of each event)\n", list.samples.size(), samples_text(events));
-  text += fmt::format("iterations  {} ({} of warm-up, measuring from {})\n", last, list.warmup,
-                      list.samples.front().iteration);
-  if (iteration_ms) {
+  std::string text = fmt::format(
+      "events      {}\n"
+      "samples     {} ({} of each event)\n"
+      "iterations  {} ({} of warm-up, measuring from {})\n",
+      events.size(), list.samples.size(), samples_text(events), last, list.warmup,
+      list.samples.front().iteration);
+  if (iteration_ms)
     text += fmt::format("time        {} at {:.4g} ms an iteration\n",
                         duration_text(seconds(last, *iteration_ms)), *iteration_ms);
-  }
   if (!with_events) return text;
 
   std::size_t layer_width = 5;
@@ -127,12 +131,11 @@ std::string summary_table(const schedule::SampleList& list, std::optional<double
     layer_width = std::max(layer_width, event.key.layer.size());
   text += fmt::format("\n{:>7} {:>9} {:>9} {:>10}  {:<{}}  event\n", "samples", "first", "last",
                       "occurrence", "layer", layer_width);
-  for (const ScheduledEvent& event : events) {
+  for (const ScheduledEvent& event : events)
     text +=
         fmt::format("{:>7} {:>9} {:>9} {:>10}  {:<{}}  {}\n", event.sample_count,
                     event.first_iteration, event.last_iteration, event.key.occurrence,
                     event.key.layer.empty() ? "-" : event.key.layer, layer_width, event.key.event);
-  }
   return text;
 }
 
@@ -154,24 +157,30 @@ std::string summary_json(const schedule::SampleList& list, std::optional<double>
                                   {"first_iteration", event.first_iteration},
                                   {"last_iteration", event.last_iteration}});
   }
-  // A prof.schedule may hold bytes that are not UTF-8; JSON may not.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
-AdaptiveSummary summarise(std::vector<schedule::EventClass> classes,
+// `kernels` are the events' kernels in an earlier run.  Grids and shapes are only known in a run.
+AdaptiveSummary summarise(const std::vector<schedule::EventKey>& keys,
+                          const std::vector<std::string>& kernels,
                           const schedule::Settings& settings, std::optional<double> iteration_ms) {
+  std::vector<schedule::ClassMember> members;
+  members.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    members.push_back({.event = keys[i].event,
+                       .layer = keys[i].layer,
+                       .kernel = kernels.empty() ? "" : kernels[i]});
   AdaptiveSummary summary{
       .warmup = settings.warmup,
       .budget_percent = settings.budget_percent.value_or(schedule::kDefaultBudgetPercent),
       .target_ci = settings.target_ci.value_or(schedule::kDefaultTargetCi),
       .iteration_ms = iteration_ms,
-      .classes = std::move(classes)};
+      .classes = schedule::make_classes(members)};
   for (const schedule::EventClass& one : summary.classes)
     summary.event_count += one.members.size();
-  if (iteration_ms) {
+  if (iteration_ms)
     summary.rate = schedule::pair_rate(
         summary.budget_percent, {.iteration_ms = *iteration_ms, .pair_ms = kUsualPairMs}, false);
-  }
   summary.most_samples = static_cast<std::int64_t>(summary.event_count) * settings.repeat;
   summary.fewest_samples =
       std::min(static_cast<std::int64_t>(summary.classes.size() * base::kFewestForInterval),
@@ -182,12 +191,12 @@ AdaptiveSummary summarise(std::vector<schedule::EventClass> classes,
 }
 
 std::string summary_table(const AdaptiveSummary& summary, bool with_classes) {
-  std::string text;
-  text +=
-      fmt::format("events      {} in {} classes\n", summary.event_count, summary.classes.size());
-  text += fmt::format("samples     {} to {}, until medians are known to {:.3g} %\n",
-                      summary.fewest_samples, summary.most_samples, summary.target_ci * 100);
-  text += fmt::format("pairs       {}", rate_text(summary.rate));
+  std::string text = fmt::format(
+      "events      {} in {} classes\n"
+      "samples     {} to {}, until medians are known to {:.3g} %\n"
+      "pairs       {}",
+      summary.event_count, summary.classes.size(), summary.fewest_samples, summary.most_samples,
+      summary.target_ci * 100, rate_text(summary.rate));
   text += summary.iteration_ms
               ? fmt::format(" ({:.3g} % of it, at {:.3g} us a pair)\n", summary.budget_percent,
                             kUsualPairMs * 1e3)
@@ -196,12 +205,11 @@ std::string summary_table(const AdaptiveSummary& summary, bool with_classes) {
   text += fmt::format("iterations  {} to {} ({} of warm-up, measuring from {})\n",
                       summary.iterations.least, summary.iterations.most, summary.warmup,
                       summary.warmup + 1);
-  if (summary.iteration_ms) {
+  if (summary.iteration_ms)
     text += fmt::format("time        {} to {} at {:.4g} ms an iteration\n",
                         duration_text(seconds(summary.iterations.least, *summary.iteration_ms)),
                         duration_text(seconds(summary.iterations.most, *summary.iteration_ms)),
                         *summary.iteration_ms);
-  }
   if (!with_classes) return text;
 
   text += "\n events  class\n";
@@ -231,7 +239,7 @@ std::string summary_json(const AdaptiveSummary& summary) {
   }
   for (const schedule::EventClass& one : summary.classes)
     json["classes"].push_back(Json{{"class", one.name}, {"events", one.members.size()}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 using schedule::EventKey;
@@ -292,12 +300,11 @@ PriorRun read_prior_run(const std::string& path) {
   std::ranges::stable_sort(profile.events, {}, &read::Event::start_index);
   std::set<std::tuple<std::string, std::string, std::int64_t>> seen;  // other devices repeat it
   for (const read::Event& event : profile.events) {
-    if (event.occurrence > std::numeric_limits<int>::max()) {
+    if (event.occurrence > std::numeric_limits<int>::max())
       throw read::InputError(
           fmt::format("{}: {}: expected an occurrence that fits into 32 bits, "
                       "found {}",
                       path, event.name, event.occurrence));
-    }
     if (event.has_flag(format::kFlagNotMeasurable)) {
       ++run.not_measurable_count;
     } else if (seen.emplace(event.name, event.layer, event.occurrence).second) {
@@ -315,40 +322,32 @@ void say(const std::string& words) {
 }
 
 void say_all(const std::vector<std::string>& sentences) {
-  for (const std::string& sentence : sentences) {
-    say(sentence);
-  }
+  std::ranges::for_each(sentences, say);
 }
 
 // Returns the listed events of a schedule.json if no run is known.  Only patterns that switch off,
 // and by name, can be applied to them.
 std::vector<EventKey> events_without_a_run(const Spec& spec, const std::string& file) {
   std::vector<MetEvent> listed;
-  for (const EventKey& key : schedule::listed_events(spec)) {
+  for (const EventKey& key : schedule::listed_events(spec))
     listed.push_back({.event = key.event, .layer = key.layer, .occurrence = key.occurrence});
-  }
-  if (listed.empty()) {
+  if (listed.empty())
     throw ScheduleError(file, "layers",
                         "no event is named, and what patterns find and what a run meets is only "
                         "known after a run, expected --from prof.json");
-  }
   Spec applicable = spec;
-  const auto needs_a_run = [](const Pattern& pattern) {
+  const auto left_out = std::erase_if(applicable.patterns, [](const Pattern& pattern) {
     return pattern.enabled || !pattern.kernel.empty();
-  };
-  const auto left_out = std::erase_if(applicable.patterns, needs_a_run);
-  if (left_out != 0) {
+  });
+  if (left_out != 0)
     say(
         fmt::format("{}: {} of the patterns left out: what they find is only known after a run, "
                     "see --from",
                     file, left_out));
-  }
-
   std::vector<EventKey> keys;
   const Selection selection = schedule::select(applicable, listed);
-  for (const std::size_t index : selection.chosen) {
+  for (const std::size_t index : selection.chosen)
     keys.push_back({listed[index].event, listed[index].layer, listed[index].occurrence});
-  }
   return keys;
 }
 
@@ -358,9 +357,8 @@ std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& ru
                                       std::vector<std::string>& kernels) {
   const Selection selection = schedule::select(request, run.met);
   say_all(selection.warnings);
-  for (const std::string& phrase : selection.never_met) {
+  for (const std::string& phrase : selection.never_met)
     say("not met: " + phrase);
-  }
   std::vector<EventKey> keys;
   for (std::size_t i = 0; i < selection.chosen.size(); ++i) {
     const MetEvent& met = run.met[selection.chosen[i]];
@@ -398,20 +396,6 @@ EventNames names_of(const std::vector<EventKey>& keys) {
   return events;
 }
 
-// `kernels` are the events' kernels in an earlier run.  Grids and shapes are only known in a run.
-AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
-                                   const std::vector<std::string>& kernels,
-                                   const Settings& settings, std::optional<double> iteration_ms) {
-  std::vector<schedule::ClassMember> members;
-  members.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    members.push_back({.event = keys[i].event,
-                       .layer = keys[i].layer,
-                       .kernel = kernels.empty() ? "" : kernels[i]});
-  }
-  return summarise(schedule::make_classes(members), settings, iteration_ms);
-}
-
 // A request with everything resolved that can be.
 struct Resolved {
   std::vector<EventKey> keys;      // empty for a prof.schedule, whose samples stand as they are
@@ -426,12 +410,12 @@ Resolved resolve(const Options& options) {
   Request request;
   if (!options.input.empty())
     request = schedule::read_request(options.input, schedule::Accept::kAnyStream);
-  if (const auto* spec = std::get_if<Spec>(&request)) say_all(spec->warnings);
+  const auto* const spec = std::get_if<Spec>(&request);
+  if (spec != nullptr) say_all(spec->warnings);
 
   Resolved resolved;
   resolved.settings = schedule::settle(options.choices, request);
-  const auto* own = std::get_if<Spec>(&request);
-  const bool is_policy_asked = options.choices.policy || (own != nullptr && own->policy);
+  const bool is_policy_asked = options.choices.policy || (spec != nullptr && spec->policy);
   // A prof.schedule stays as the original wrote it.
   const bool to_schedule = !options.output.empty() && !options.output.ends_with(".json") &&
                            !options.output.ends_with(".events");
@@ -442,17 +426,15 @@ Resolved resolve(const Options& options) {
   std::vector<std::string> kernels;
   if (!options.from.empty()) {
     const PriorRun run = read_prior_run(options.from);
-    if (run.not_measurable_count != 0) {
+    if (run.not_measurable_count != 0)
       say(fmt::format("{}: {} events left out that could not be measured", options.from,
                       run.not_measurable_count));
-    }
     if (!resolved.iteration_ms) resolved.iteration_ms = run.iteration_ms;
     resolved.keys = events_of_a_run(request, run, kernels);
-    if (resolved.keys.empty()) {
+    if (resolved.keys.empty())
       throw ScheduleError(options.from, "events",
                           "none that was asked for, expected at least one to measure");
-    }
-  } else if (const auto* spec = std::get_if<Spec>(&request)) {
+  } else if (spec != nullptr) {
     resolved.keys = events_without_a_run(*spec, options.input);
   }
 
@@ -460,8 +442,7 @@ Resolved resolve(const Options& options) {
     resolved.list = *list;
     resolved.keys.clear();
   } else if (!resolved.keys.empty() && resolved.settings.policy == Policy::kAdaptive) {
-    resolved.adaptive =
-        summarise_adaptive(resolved.keys, kernels, resolved.settings, resolved.iteration_ms);
+    resolved.adaptive = summarise(resolved.keys, kernels, resolved.settings, resolved.iteration_ms);
   } else if (!resolved.keys.empty()) {
     resolved.list = schedule::expand(resolved.keys, resolved.settings);
   } else if (const auto* events = std::get_if<EventNames>(&request)) {
@@ -476,17 +457,14 @@ Resolved resolve(const Options& options) {
 std::string schedule_text(const Options& options, const Resolved& resolved) {
   const bool to_json = options.output.ends_with(".json");
   const bool to_events = options.output.ends_with(".events");
-  if (resolved.adaptive && !to_json && !to_events) {
+  if (resolved.adaptive && !to_json && !to_events)
     throw UsageError(
         "policy adaptive chooses as it measures and cannot stand in a prof.schedule: give -o a "
         "name that ends in .json");
-  }
-  if (!resolved.list && !resolved.adaptive) {
+  if (!resolved.list && !resolved.adaptive)
     throw UsageError("a prof.events alone names no occurrences: -o also needs --from prof.json");
-  }
-  if ((to_json || to_events) && resolved.keys.empty()) {
+  if ((to_json || to_events) && resolved.keys.empty())
     throw UsageError("a prof.schedule can only be written as a prof.schedule");
-  }
   if (to_json) return schedule::write_schedule_json(spec_of(resolved.keys, resolved.settings));
   if (to_events) return schedule::write_prof_events(names_of(resolved.keys));
   return schedule::write_prof_schedule(*resolved.list);
@@ -494,14 +472,12 @@ std::string schedule_text(const Options& options, const Resolved& resolved) {
 
 std::string summary_text(const Options& options, const Resolved& resolved) {
   const bool as_json = options.format == "json";
-  if (resolved.adaptive) {
+  if (resolved.adaptive)
     return as_json ? summary_json(*resolved.adaptive)
                    : summary_table(*resolved.adaptive, options.list);
-  }
-  if (!resolved.list) {
+  if (!resolved.list)
     return as_json ? fmt::format("{{\n  \"names\": {}\n}}\n", resolved.name_count)
                    : fmt::format("names       {}\n", resolved.name_count);
-  }
   return as_json ? summary_json(*resolved.list, resolved.iteration_ms)
                  : summary_table(*resolved.list, resolved.iteration_ms, options.list);
 }
@@ -509,9 +485,8 @@ std::string summary_text(const Options& options, const Resolved& resolved) {
 void run(const Options& options) {
   const Resolved resolved = resolve(options);
   const std::string summary = summary_text(options, resolved);
-  if (!options.output.empty()) {
+  if (!options.output.empty())
     write_result(options.output, schedule_text(options, resolved), options.force);
-  }
   if (options.output == "-") {
     std::fputs(summary.c_str(), stderr);  // standard output holds the schedule
   } else {
@@ -524,10 +499,9 @@ std::uint64_t seed_of(const std::string& text) {
   std::uint64_t seed = 0;
   const char* const end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, seed);
-  if (result.ec != std::errc() || result.ptr != end) {
+  if (result.ec != std::errc() || result.ptr != end)
     throw UsageError("--seed: \"" + text + "\", expected an integer from 0 to " +
                      std::to_string(std::numeric_limits<std::uint64_t>::max()));
-  }
   return seed;
 }
 
@@ -575,12 +549,10 @@ void declare(Command& program) {
   const auto options = std::make_shared<Options>();
   add_options(program, *options);
   program.on_end([options] {
-    if (options->input.empty() && options->from.empty()) {
+    if (options->input.empty() && options->from.empty())
       throw UsageError("no input: give a schedule, --from prof.json, or both");
-    }
-    if (options->input == "-" && options->from == "-") {
+    if (options->input == "-" && options->from == "-")
       throw UsageError("only one of INPUT and --from can be standard input");
-    }
     run(*options);
   });
 }

@@ -43,18 +43,15 @@ std::optional<Estimate> estimate_of(const MergedRow& row) {
   Estimate estimate{*row.in_iteration_us, {}};
   const double calls = *row.in_iteration_us / *row.corrected_us;
   const double bias_us = *row.raw_us - *row.corrected_us;
-  if (row.raw_ci95_us) {
+  if (row.raw_ci95_us)
     estimate.ci95 = Interval{calls * std::max(0.0, row.raw_ci95_us->lower - bias_us),
                              calls * (row.raw_ci95_us->upper - bias_us)};
-  }
   return estimate;
 }
 
 std::string phase_of(const Analysis& analysis) {
   for (const Run& run : analysis.runs) {
-    const std::string name = read::phase_name(run.profile);
-    if (!name.empty())
-      return name + ": " + read::phase_words(run.profile.phases[run.profile.phase]);
+    if (std::string phase = read::shown_phase(run.profile); !phase.empty()) return phase;
   }
   return {};
 }
@@ -117,10 +114,8 @@ struct Sum {
 
   void add(const Estimate& estimate) {
     value += estimate.value;
-    if (!estimate.ci95) {
-      has_interval = false;
-      return;
-    }
+    has_interval = has_interval && estimate.ci95;
+    if (!has_interval) return;
     below += square(estimate.value - estimate.ci95->lower);
     above += square(estimate.ci95->upper - estimate.value);
   }
@@ -214,10 +209,8 @@ class Comparer {
     static const LayerEvents none;
     const LayerEvents& own = before != nullptr ? *before : none;
     const LayerEvents& other = after != nullptr ? *after : none;
-    TwoSums common;
-    TwoSums all;
-    bool is_same_outermost = true;
-    bool is_changed = false;
+    TwoSums common, all;
+    bool is_same_outermost = true, is_changed = false;
     std::set<std::string> sizes;
     const auto last_of = [](const LayerEvents& events, const std::string& event) {
       return std::prev(events.upper_bound({event, events.size()}))->first.second;
@@ -245,12 +238,9 @@ class Comparer {
       const bool is_in_both =
           found != other.end() && is_outermost_of_layer(after_.merged, found->second);
       is_same_outermost = is_same_outermost && is_in_both;
-      if (!is_in_both || !estimate_of(before_.merged[row]) ||
-          !estimate_of(after_.merged[found->second])) {
-        continue;
-      }
+      if (!is_in_both || !estimate_of(before_.merged[row]) || !estimate_of(*same)) continue;
       common.add(&TwoSums::before, before_.merged[row]);
-      common.add(&TwoSums::after, after_.merged[found->second]);
+      common.add(&TwoSums::after, *same);
     }
     for (const auto& [key, row] : other) {
       const bool is_in_both = own.contains(key);
@@ -271,16 +261,10 @@ class Comparer {
 
   // Adds up the layers that differ in numbers only, and orders everything by its change.
   void finish(Comparison& result) {
-    for (const auto& [pattern, of] : patterns_) {
-      if (of.layers < 2) continue;
-      ComparedTime time;
-      time.layer = pattern;
-      time.layers = of.layers;
-      time.kernels_changed = of.kernels_changed;
-      time.sizes = of.sizes;
-      set_times(time, of.sums);
-      judge_layer(time, of.sums);
-      result.patterns.push_back(std::move(time));
+    for (auto& [name, pattern] : patterns_) {
+      if (pattern.time.layers < 2) continue;
+      judge_layer(pattern.time, pattern.sums);
+      result.patterns.push_back(std::move(pattern.time));
     }
     result.layers = std::move(layers_);
     result.events = std::move(events_);
@@ -304,9 +288,7 @@ class Comparer {
 
  private:
   struct PatternSums {
-    std::size_t layers = 0;
-    bool kernels_changed = false;
-    std::string sizes;
+    ComparedTime time;
     TwoSums sums;
   };
 
@@ -337,25 +319,24 @@ class Comparer {
 
   void add_layer(ComparedTime time, const TwoSums& sums) {
     if (!(sums.before.value > 0) && !(sums.after.value > 0)) return;
-    PatternSums& pattern = patterns_[layer_pattern(time.layer)];
-    ++pattern.layers;
+    const std::string name = layer_pattern(time.layer);
+    const auto [it, is_new] = patterns_.try_emplace(name);
+    auto& [pattern, pattern_sums] = it->second;
+    pattern.layer = name;
+    if (!is_new) ++pattern.layers;
     pattern.kernels_changed = pattern.kernels_changed || time.kernels_changed;
     if (pattern.sizes.empty()) pattern.sizes = time.sizes;
-    pattern.sums.before.add(sums.before);
-    pattern.sums.after.add(sums.after);
-    pattern.sums.unmeasured += sums.unmeasured;
-    set_times(time, sums);
+    pattern_sums.before.add(sums.before);
+    pattern_sums.after.add(sums.after);
+    pattern_sums.unmeasured += sums.unmeasured;
     judge_layer(time, sums);
     layers_.push_back(std::move(time));
   }
 
-  void set_times(ComparedTime& time, const TwoSums& sums) const {
+  void judge_layer(ComparedTime& time, const TwoSums& sums) const {
     time.before_us = sums.before.estimate();
     time.after_us = sums.after.estimate();
     time.share_percent = share_of(time);
-  }
-
-  void judge_layer(ComparedTime& time, const TwoSums& sums) const {
     if (!(time.before_us.value > 0)) time.change = Change::kAdded;
     if (!(time.after_us.value > 0)) time.change = Change::kRemoved;
     judge_.decide(time);
@@ -402,11 +383,10 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
                         const CompareOptions& options) {
   const LayerIndex layers_before = index_of(before);
   const LayerIndex layers_after = index_of(after);
-  if (!has_anything_in_common(layers_before, layers_after)) {
+  if (!has_anything_in_common(layers_before, layers_after))
     throw std::invalid_argument(
         fmt::format("the two runs have no event in common: {} events before, {} after",
                     before.merged.size(), after.merged.size()));
-  }
   Comparison result;
   result.margin = options.margin;
   result.min_share_percent = options.min_share_percent;
@@ -436,9 +416,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
 
   for (const Analysis* run : {&before, &after}) {
     const auto missing = missing_samples(*run);
-    if (missing && missing->few > 0) {
-      result.missing = missing;
-    }
+    if (missing && missing->few > 0) result.missing = missing;
   }
   if (before.iteration.us && after.iteration.us) {
     ComparedTime time;
@@ -476,57 +454,42 @@ namespace {
 
 using Values = std::set<std::string>;
 
-template <typename Collect>
-void compare(std::vector<Difference>& differences, const Analysis& before, const Analysis& after,
-             std::string_view what, const Collect& collect) {
-  Values of_before;
-  Values of_after;
-  for (const Run& run : before.runs)
-    collect(run.profile, of_before);
-  for (const Run& run : after.runs)
-    collect(run.profile, of_after);
-  if (of_before.empty() || of_after.empty() || of_before == of_after) return;
-  differences.push_back(
-      {std::string(what), fmt::format("{}: {} before, {} after", what, fmt::join(of_before, ", "),
-                                      fmt::join(of_after, ", "))});
-}
-
-void collect_clocks(const read::Profile& profile, Values& values) {
-  for (const read::Device& device : profile.devices) {
-    if (device.sm_clock_khz == 0 && device.memory_clock_khz == 0) continue;
-    values.insert(fmt::format("SM {} MHz, memory {} MHz", device.sm_clock_khz / 1000,
-                              device.memory_clock_khz / 1000));
-  }
-}
-
-void collect_parts(const read::Profile& profile, Values& values) {
-  for (const read::Device& device : profile.devices) {
-    values.insert(fmt::format("{}{}", device.mig ? "MIG" : "whole GPU",
-                              device.mps_percent && *device.mps_percent < 100
-                                  ? fmt::format(", MPS {:g} %", *device.mps_percent)
-                                  : ""));
-  }
-}
-
 }  // namespace
 
 std::vector<Difference> run_differences(const Analysis& before, const Analysis& after) {
   std::vector<Difference> differences;
   const auto check = [&](std::string_view what, const auto& collect) {
-    compare(differences, before, after, what, collect);
+    Values of_before, of_after;
+    for (const Run& run : before.runs)
+      collect(run.profile, of_before);
+    for (const Run& run : after.runs)
+      collect(run.profile, of_after);
+    if (of_before.empty() || of_after.empty() || of_before == of_after) return;
+    differences.push_back(
+        {std::string(what), fmt::format("{}: {} before, {} after", what, fmt::join(of_before, ", "),
+                                        fmt::join(of_after, ", "))});
   };
-  check("gpu", [](const read::Profile& profile, Values& values) {
-    for (const read::Device& device : profile.devices) {
-      if (!device.name.empty()) values.insert(device.name);
-    }
+  // `text_of` gives "" for a device that does not say it.
+  const auto check_devices = [&](std::string_view what, const auto& text_of) {
+    check(what, [&](const read::Profile& profile, Values& values) {
+      for (const read::Device& device : profile.devices) {
+        if (std::string text = text_of(device); !text.empty()) values.insert(std::move(text));
+      }
+    });
+  };
+  check_devices("gpu", [](const read::Device& device) { return device.name; });
+  check_devices("clocks", [](const read::Device& device) {
+    if (device.sm_clock_khz == 0 && device.memory_clock_khz == 0) return std::string();
+    return fmt::format("SM {} MHz, memory {} MHz", device.sm_clock_khz / 1000,
+                       device.memory_clock_khz / 1000);
   });
-  check("clocks", collect_clocks);
-  check("mig", collect_parts);
-  check("driver", [](const read::Profile& profile, Values& values) {
-    for (const read::Device& device : profile.devices) {
-      if (!device.driver_version.empty()) values.insert(device.driver_version);
-    }
+  check_devices("mig", [](const read::Device& device) {
+    return fmt::format("{}{}", device.mig ? "MIG" : "whole GPU",
+                       device.mps_percent && *device.mps_percent < 100
+                           ? fmt::format(", MPS {:g} %", *device.mps_percent)
+                           : "");
   });
+  check_devices("driver", [](const read::Device& device) { return device.driver_version; });
   check("libraries", [](const read::Profile& profile, Values& values) {
     for (const auto& [name, version] : profile.libraries)
       values.insert(fmt::format("{} {}", name, version));

@@ -25,9 +25,8 @@ void warn_of_formats(const std::vector<FileFacts>& all, std::vector<std::string>
   if (found.size() < 2) return;
   std::vector<std::string> words;
   words.reserve(found.size());
-  for (const auto& [format, files] : found) {
+  for (const auto& [format, files] : found)
     words.push_back(fmt::format("{} of {} ({})", files.first, format, files.second));
-  }
   warnings.push_back(fmt::format(
       "files of different formats are not of one run: {}; each is read by its own rules",
       fmt::join(words, ", ")));
@@ -89,50 +88,29 @@ void warn_of_gpus(const std::vector<FileFacts>& all, std::vector<std::string>& w
                   fmt::join(other->gpus, ", ")));
 }
 
-void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
-  std::map<std::int64_t, std::vector<std::string_view>> files_of;
-  std::map<std::int64_t, std::set<std::string_view>> starts_of;  // of files with histories
-  for (const FileFacts& own : all) {
-    if (!own.rank) continue;
-    files_of[*own.rank].push_back(own.file);
-    if (own.is_watched) starts_of[*own.rank].insert(own.started_at);
-  }
-  for (const auto& [rank, files] : files_of) {
-    // A rank that was started again has another time, and its histories are joined.
-    if (files.size() < 2 || starts_of[rank].size() == files.size()) continue;
-    warnings.push_back(fmt::format("{} files say that they are rank {}: {}; all of them count",
-                                   files.size(), rank, fmt::join(files, ", ")));
-  }
-}
-
-// Files that know no rank: what is there twice shows in the host and its devices.
-void warn_of_repeated_hosts(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
-  using Place = std::tuple<std::string_view, std::string_view, std::vector<std::int64_t>>;
+// Files that know no rank: what is there twice shows in the host and its devices.  A rank that was
+// started again has another time, and its histories are joined.
+void warn_of_repetitions(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  using Place =
+      std::tuple<bool, std::int64_t, std::string_view, std::string_view, std::vector<std::int64_t>>;
   std::map<Place, std::vector<std::string_view>> files_of;
   std::map<Place, std::set<std::string_view>> starts_of;  // of files with histories
   for (const FileFacts& own : all) {
-    if (own.rank || own.host.empty()) continue;
-    const Place place{own.format, own.host, own.device_ids};
+    if (!own.rank && own.host.empty()) continue;
+    const Place place = own.rank ? Place{false, *own.rank, "", "", {}}
+                                 : Place{true, 0, own.format, own.host, own.device_ids};
     files_of[place].push_back(own.file);
     if (own.is_watched) starts_of[place].insert(own.started_at);
   }
   for (const auto& [place, files] : files_of) {
     if (files.size() < 2 || starts_of[place].size() == files.size()) continue;
+    const auto& [has_no_rank, rank, format, host, devices] = place;
     warnings.push_back(fmt::format(
-        "{} files without a rank are of the same devices of host {}: {}; all of them count",
-        files.size(), std::get<1>(place), fmt::join(files, ", ")));
+        "{} files {}: {}; all of them count", files.size(),
+        has_no_rank ? fmt::format("without a rank are of the same devices of host {}", host)
+                    : fmt::format("say that they are rank {}", rank),
+        fmt::join(files, ", ")));
   }
-}
-
-// "0, 2 to 5, 7"
-std::string ranges(const std::vector<std::pair<std::int64_t, std::int64_t>>& gaps) {
-  std::vector<std::string> words;
-  words.reserve(gaps.size());
-  for (const auto& [first, last] : gaps) {
-    words.push_back(first == last ? fmt::format("{}", first)
-                                  : fmt::format("{} to {}", first, last));
-  }
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // One file alone may be what was asked for: its line in the head says which rank of how many it is.
@@ -144,12 +122,13 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
     if (own.rank) present.insert(*own.rank);
   }
   if (all.size() < 2 || present.empty()) return;
-  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
+  std::vector<std::string> gaps;  // "0", "2 to 5"
   std::int64_t missing = 0;
   std::int64_t next = 0;
   const auto note_gap = [&](std::int64_t end) {
     if (end <= next) return;
-    gaps.emplace_back(next, end - 1);
+    gaps.push_back(end == next + 1 ? fmt::format("{}", next)
+                                   : fmt::format("{} to {}", next, end - 1));
     missing += end - next;
   };
   for (const std::int64_t rank : present) {
@@ -159,8 +138,8 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
   }
   note_gap(world_size);
   if (missing == 0) return;
-  warnings.push_back(fmt::format("{}{}: {} of {} ranks are missing", kMissingRanks, ranges(gaps),
-                                 missing, world_size));
+  warnings.push_back(fmt::format("{}{}: {} of {} ranks are missing", kMissingRanks,
+                                 fmt::join(gaps, ", "), missing, world_size));
 }
 
 // Ranks take steps together, so that one whose iterations take another time has found other ones:
@@ -243,8 +222,7 @@ std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
   warn_of_programs(files, warnings);
   warn_of_kernels(files, warnings);
   warn_of_gpus(files, warnings);
-  warn_of_repeated_ranks(files, warnings);
-  warn_of_repeated_hosts(files, warnings);
+  warn_of_repetitions(files, warnings);
   warn_of_iterations(files, warnings);
   if (which == FilesOfRun::kAll) warn_of_missing_ranks(files, warnings);
   return warnings;

@@ -122,9 +122,7 @@ class IdleOfDevice {
     bool is_known = true;
     double spread =
         variance(row.offset_ci95_us, is_known) + variance(rows_[before.row].raw_ci95_us, is_known);
-    if (!is_between_iterations) {
-      spread += variance(rows_[before.row].offset_ci95_us, is_known);
-    }
+    if (!is_between_iterations) spread += variance(rows_[before.row].offset_ci95_us, is_known);
     intervals_are_known_ = intervals_are_known_ && is_known;
     const std::size_t known = row.late + row.queued;
     if (known == 0 && !next.place.is_inside_replay) return;

@@ -65,9 +65,8 @@ void merge_times(MergedRow& merged, const std::vector<Row>& rows, const SamplesO
     merged.samples += row.samples;
     merged.not_tight += row.not_tight;
     if (row.raw_spread_us) merged.outliers += row.raw_spread_us->outliers;
-    if (row.corrected_us) {
+    if (row.corrected_us)
       merged.slowest_us = std::max(merged.slowest_us.value_or(0.0), *row.corrected_us);
-    }
   }
   if (merged.samples == 0) return;
   if (merged.rows.size() == 1) {
@@ -139,9 +138,8 @@ void merge_predictions(MergedRow& merged, const std::vector<Row>& rows) {
     return;
   }
   merged.predicted_us = mean(predicted_us);
-  if (lower_us.size() == merged.rows.size()) {
+  if (lower_us.size() == merged.rows.size())
     merged.predicted_ci90_us = Interval{mean(lower_us), mean(upper_us)};
-  }
   if (!merged.corrected_us) {
     merged.verdict = Verdict::kNotMeasured;
     return;

@@ -247,10 +247,9 @@ std::map<std::size_t, double> offsets_in_order(const std::vector<Row>& rows,
     const bool is_queued = replays.is_inside(row) || (row.late == 0 && row.queued > 0);
     const auto& offset_us = row.mean_offset_us ? row.mean_offset_us : row.offset_us;
     const bool is_placed = offset_us && !beside_others.contains(i);
-    if (is_placed) {
+    if (is_placed)
       streams[row.stream_index].add(i, *offset_us, *row.in_iteration_us,
                                     is_queued && is_placed_before && !others);
-    }
     is_placed_before = is_placed;
   }
   std::map<std::size_t, double> offsets_us;
@@ -297,43 +296,34 @@ namespace {
 // the whole run.
 double in_iteration_us(const Row& row, double time_us, const Run& run) {
   double calls = static_cast<double>(row.calls);
-  if (row.any_occurrence) {
+  if (row.any_occurrence)
     calls /= std::max(1.0, static_cast<double>(run.profile.iter_time_ms.size()));
-  }
   return calls * time_us;
 }
 
-class UnmeasuredTimes {
- public:
-  explicit UnmeasuredTimes(const std::vector<Row>& rows) {
-    std::map<Key, std::vector<double>> times;
-    for (const Row& row : rows) {
-      if (row.corrected_us) times[key(row)].push_back(*row.corrected_us);
-    }
-    for (auto& [kernel, values] : times)
-      median_us_[kernel] = median(std::move(values));
-  }
+// Equal for rows that launch the same kernel on the same device.
+using KernelKey = std::tuple<std::size_t, std::int64_t, std::string>;
+KernelKey kernel_of(const Row& row) {
+  return {row.profile, row.device_id, row.kernel_name.empty() ? row.event : row.kernel_name};
+}
 
-  [[nodiscard]] std::optional<double> of(const Row& row) const {
-    const auto it = median_us_.find(key(row));
-    if (it != median_us_.end()) return it->second;
-    return row.predicted_us;
+std::map<KernelKey, double> median_times_us(const std::vector<Row>& rows) {
+  std::map<KernelKey, std::vector<double>> times_us;
+  for (const Row& row : rows) {
+    if (row.corrected_us) times_us[kernel_of(row)].push_back(*row.corrected_us);
   }
-
- private:
-  using Key = std::tuple<std::size_t, std::int64_t, std::string>;
-  static Key key(const Row& row) {
-    return {row.profile, row.device_id, row.kernel_name.empty() ? row.event : row.kernel_name};
-  }
-  std::map<Key, double> median_us_;
-};
+  std::map<KernelKey, double> medians_us;
+  for (auto& [kernel, values] : times_us)
+    medians_us[kernel] = median(std::move(values));
+  return medians_us;
+}
 
 }  // namespace
 
 TimedRows timed_rows(const std::vector<Run>& runs, std::vector<Row> rows) {
   TimedRows timed{.rows = std::move(rows), .unmeasured = {}};
   UnmeasuredRows& counts = timed.unmeasured;
-  std::optional<UnmeasuredTimes> times;  // seldom needed, and long in the making
+  std::optional<std::map<KernelKey, double>> times;  // seldom needed, slowly made
   const auto children = children_of(timed.rows);
   for (std::size_t i = 0; i < timed.rows.size(); ++i) {
     Row& row = timed.rows[i];
@@ -343,8 +333,9 @@ TimedRows timed_rows(const std::vector<Run>& runs, std::vector<Row> rows) {
       ++counts.unmeasured_events;
       if (!row.unmeasured_reason.empty()) ++counts.unmeasured_reasons[row.unmeasured_reason];
       if (children[i].empty()) {
-        if (!times) times.emplace(timed.rows);
-        time_us = times->of(row);
+        if (!times) times = median_times_us(timed.rows);
+        const auto known = times->find(kernel_of(row));
+        time_us = known == times->end() ? row.predicted_us : std::optional(known->second);
       }
       if (!time_us && children[i].empty()) ++counts.unmeasured_without_time;
     }
@@ -385,9 +376,8 @@ class DeviceShares {
       return;
     }
     double inner_us = 0.0;
-    for (const std::size_t child : children_[credit.row]) {
+    for (const std::size_t child : children_[credit.row])
       inner_us += rows_[child].in_iteration_us.value_or(0.0);
-    }
     const bool stands_alone = row.predicted_us && !row.is_sum_of_children;
     if (inner_us <= 0 || stands_alone) {
       (row.predicted_us ? shares_us_.predicted : shares_us_.measured) += credit.time_us;
@@ -423,17 +413,9 @@ std::vector<double> claimed_times(const std::vector<Row>& rows, const Placement&
   return busy_time(std::move(pieces));
 }
 
-void scale_down(Shares& shares, double factor) {
-  shares.predicted *= factor;
-  shares.measured *= factor;
-  shares.seen *= factor;
-}
-
 void add(Shares& sum, const Shares& shares, double factor) {
-  sum.predicted += shares.predicted * factor;
-  sum.measured += shares.measured * factor;
-  sum.seen += shares.seen * factor;
-  sum.idle += shares.idle * factor;
+  for (const auto part : {&Shares::predicted, &Shares::measured, &Shares::seen, &Shares::idle})
+    sum.*part += shares.*part * factor;
 }
 
 }  // namespace
@@ -475,14 +457,14 @@ DividedIteration divide_iteration(const std::vector<Run>& runs, const std::vecto
     // Medians of different iterations: a sum of them may come out a little above the median of
     // sums.
     constexpr double a_little = 1.001, too_much = 1.05;
-    if (sum_us > a_little * iteration_us) {
+    if (sum_us > a_little * iteration_us)
       divided.warnings.push_back(fmt::format(
           "{}device {} of {}: the events take {:.3f} ms, more than the iteration's {:.3f} ms; "
           "their shares are scaled down to 100 %",
           sum_us > too_much * iteration_us ? kDoubtfulShares : "", device.second, run.profile.file,
           sum_us * 1e-3, iteration_us * 1e-3));
-    }
-    scale_down(shares, factor);
+    for (const auto part : {&Shares::predicted, &Shares::measured, &Shares::seen})
+      shares.*part *= factor;
     shares.idle = std::max(0.0, iteration_us - shares.predicted - shares.measured - shares.seen);
     divided.idle_us[device] = shares.idle;
     add(time_us, shares, weight);
@@ -535,9 +517,8 @@ std::vector<double> busy_time(std::vector<Piece> pieces) {
   std::vector<std::size_t> running;  // at most one piece a lane
   double now_us = 0.0;
   for (const Edge& edge : edges) {
-    for (const std::size_t piece : running) {
+    for (const std::size_t piece : running)
       claimed_us[piece] += (edge.time_us - now_us) / static_cast<double>(running.size());
-    }
     now_us = edge.time_us;
     if (edge.is_start) {
       running.push_back(edge.piece);

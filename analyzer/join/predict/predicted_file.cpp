@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 namespace inline_prof::join {
@@ -53,10 +54,9 @@ void predict_published(Row& row, const model::ModelAnswer& answer) {
 
 void set_prediction(Row& row, const model::Prediction& prediction) {
   row.predicted_us = model::in_microseconds(prediction.time);
-  if (prediction.interval90) {
+  if (prediction.interval90)
     row.predicted_ci90_us = Interval{model::in_microseconds(prediction.interval90->first),
                                      model::in_microseconds(prediction.interval90->second)};
-  }
   row.bound = model::bound_name(prediction.bound);
   row.model = prediction.model;
   row.parameters = prediction.parameters;
@@ -290,56 +290,44 @@ std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) 
 
 namespace {
 
-// Machines of one run's devices, and what there is to say about them.
-class DeviceMachines {
- public:
-  DeviceMachines(const std::vector<read::Device>& devices, std::span<const read::Machine> known,
-                 const std::optional<read::Machine>& chosen) {
-    if (chosen) {
-      everywhere_ = &*chosen;
-      of_devices_.assign(devices.size(), chosen->id);
-      ids_.insert(chosen->id);
-      return;
-    }
-    if (devices.empty()) reasons_.insert("the file does not say which GPU it ran on");
-    for (const read::Device& device : devices) {
-      const model::Match match = model::match_machine(device, known);
-      of_devices_.push_back(match.machine == nullptr ? "" : match.machine->id);
-      if (match.machine == nullptr) {
-        reasons_.insert(match.reason);
-        continue;
-      }
-      by_device_[device.device_id] = match.machine;
-      ids_.insert(match.machine->id);
-      if (!match.doubt.empty()) doubts_.insert(match.doubt);
-    }
-  }
-  [[nodiscard]] const read::Machine* of(std::int64_t device_id) const {
-    if (everywhere_ != nullptr) return everywhere_;
-    const auto it = by_device_.find(device_id);
-    return it == by_device_.end() ? nullptr : it->second;
-  }
-  // Ids, one for each device; "" if not known.
-  [[nodiscard]] const std::vector<std::string>& of_devices() const { return of_devices_; }
-  [[nodiscard]] const std::set<std::string>& ids() const { return ids_; }
-  [[nodiscard]] const std::set<std::string>& reasons() const { return reasons_; }
-  [[nodiscard]] const std::set<std::string>& doubts() const { return doubts_; }
+// Gives the machine of a device, null if it is not known.
+using MachineOf = std::function<const read::Machine*(std::int64_t device_id)>;
 
- private:
-  const read::Machine* everywhere_ = nullptr;
-  std::map<std::int64_t, const read::Machine*> by_device_;
-  std::vector<std::string> of_devices_;
-  std::set<std::string> ids_;
-  std::set<std::string> reasons_;
-  std::set<std::string> doubts_;
-};
+// Finds the machines of one run's devices, and says in `file` what there is to say about them.
+MachineOf find_machines(PredictedFile& file, std::span<const read::Machine> known,
+                        const std::optional<read::Machine>& chosen) {
+  Run& run = file.measured.run;
+  const std::vector<read::Device>& devices = run.profile.devices;
+  if (chosen) {
+    run.machines.assign(devices.size(), chosen->id);
+    file.machine_ids.insert(chosen->id);
+    return [&chosen](std::int64_t) { return &*chosen; };
+  }
+  if (devices.empty()) file.machine_reasons.insert("the file does not say which GPU it ran on");
+  std::map<std::int64_t, const read::Machine*> by_device;
+  for (const read::Device& device : devices) {
+    const model::Match match = model::match_machine(device, known);
+    run.machines.push_back(match.machine == nullptr ? "" : match.machine->id);
+    if (match.machine == nullptr) {
+      file.machine_reasons.insert(match.reason);
+      continue;
+    }
+    by_device[device.device_id] = match.machine;
+    file.machine_ids.insert(match.machine->id);
+    if (!match.doubt.empty()) file.machine_doubts.insert(match.doubt);
+  }
+  return [by_device = std::move(by_device)](std::int64_t device_id) {
+    const auto it = by_device.find(device_id);
+    return it == by_device.end() ? nullptr : it->second;
+  };
+}
 
-std::vector<RowInput> inputs_of(const read::Profile& profile, const DeviceMachines& machines) {
+std::vector<RowInput> inputs_of(const read::Profile& profile, const MachineOf& machine_of) {
   std::vector<RowInput> inputs;
   inputs.reserve(profile.events.size());
   for (const read::Event& event : profile.events) {
     inputs.push_back({.op = event.op ? &*event.op : nullptr,
-                      .machine = machines.of(event.device_id),
+                      .machine = machine_of(event.device_id),
                       .blocks = blocks_of(event),
                       .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch,
                       .neighbours = &event.neighbours,
@@ -377,13 +365,9 @@ PredictedFile predicted_file(FileRows measured, std::span<const read::Machine> k
                              const PredictOptions& options) {
   PredictedFile file{.measured = std::move(measured)};
   Run& run = file.measured.run;
-  const DeviceMachines machines(run.profile.devices, known, options.machine);
-  run.machines = machines.of_devices();
-  file.machine_ids = machines.ids();
-  file.machine_reasons = machines.reasons();
-  file.machine_doubts = machines.doubts();
+  const MachineOf machine_of = find_machines(file, known, options.machine);
   if (options.families) refuse_another_gpu(*options.families, run.profile.file, file.machine_ids);
-  const std::vector<RowInput> inputs = inputs_of(run.profile, machines);
+  const std::vector<RowInput> inputs = inputs_of(run.profile, machine_of);
   const bool are_published = options.models == model::Models::kPublished;
   std::vector<Row> rows = predicted_rows(std::move(file.measured.rows), inputs,
                                          predictor_of_this_thread(options.models, options.families),

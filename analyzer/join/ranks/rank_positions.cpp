@@ -27,29 +27,21 @@ std::string rack_of(const std::string& host) {
 }
 
 // Adds the dimension if it can tell something.  An empty value: not known, which spoils all.
-void add_dimension(std::string name, const std::vector<std::string>& of_devices,
-                   std::vector<Dimension>& dimensions) {
+template <typename ValueOf>
+void add_dimension(std::string name, const std::vector<DevicePlace>& places,
+                   const ValueOf& value_of, std::vector<Dimension>& dimensions) {
   Dimension dimension{.name = std::move(name), .values = {}, .of_device = {}};
-  std::map<std::string_view, std::size_t> index_of;
-  for (const std::string& value : of_devices) {
+  std::map<std::string, std::size_t> index_of;
+  for (const DevicePlace& place : places) {
+    const std::string value = value_of(place);
     if (value.empty()) return;
     const auto [it, is_new] = index_of.try_emplace(value, dimension.values.size());
     if (is_new) dimension.values.push_back(value);
     dimension.of_device.push_back(it->second);
   }
   const std::size_t positions = dimension.values.size();
-  if (positions < 2 || positions == of_devices.size()) return;
+  if (positions < 2 || positions == places.size()) return;
   dimensions.push_back(std::move(dimension));
-}
-
-template <typename Value>
-void add_dimension_of(std::string name, const std::vector<DevicePlace>& places, const Value& value,
-                      std::vector<Dimension>& dimensions) {
-  std::vector<std::string> values;
-  values.reserve(places.size());
-  for (const DevicePlace& place : places)
-    values.push_back(value(place));
-  add_dimension(std::move(name), values, dimensions);
 }
 
 constexpr std::size_t kRest = 0;  // the group of devices at no common position
@@ -221,28 +213,26 @@ RankLayout parse_rank_layout(const std::string& text) {
     std::int64_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
-    if (equals == 0 || !is_number || size < 1 || size > 1'000'000) {
+    if (equals == 0 || !is_number || size < 1 || size > 1'000'000)
       throw std::invalid_argument(
           fmt::format("\"{}\": expected NAME=SIZE with a size of 1 to 1000000", part));
-    }
     const std::string name(part.substr(0, equals));
     if (std::ranges::find(layout, name, &RankLayout::value_type::first) != layout.end())
       throw std::invalid_argument(fmt::format("\"{}\" is there twice", name));
     layout.emplace_back(name, size);
   }
-  if (layout.empty() || text.ends_with(',')) {
+  if (layout.empty() || text.ends_with(','))
     throw std::invalid_argument(
         fmt::format("\"{}\": expected NAME=SIZE,..., the axis that varies fastest first, such as "
                     "tp=8,pp=4,dp=2",
                     text));
-  }
   return layout;
 }
 
 std::vector<Dimension> dimensions_of(const std::vector<DevicePlace>& places,
                                      const RankLayout& layout) {
   std::vector<Dimension> result;
-  add_dimension_of(
+  add_dimension(
       "local device", places,
       [](const DevicePlace& place) { return fmt::to_string(place.local_device); }, result);
   std::int64_t stride = 1;
@@ -250,12 +240,12 @@ std::vector<Dimension> dimensions_of(const std::vector<DevicePlace>& places,
     const auto index = [stride, size = size](const DevicePlace& place) {
       return place.rank ? fmt::to_string(*place.rank / stride % size) : std::string();
     };
-    add_dimension_of(name, places, index, result);
+    add_dimension(name, places, index, result);
     stride *= size;
   }
-  add_dimension_of(
+  add_dimension(
       "host", places, [](const DevicePlace& place) { return place.host; }, result);
-  add_dimension_of(
+  add_dimension(
       "rack", places, [](const DevicePlace& place) { return rack_of(place.host); }, result);
   return result;
 }

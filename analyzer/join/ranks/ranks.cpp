@@ -35,23 +35,24 @@ const read::Device* device_of(const read::Profile& profile, std::int64_t device_
   return it == profile.devices.end() ? nullptr : &*it;
 }
 
-std::string gpu_of(const read::Profile& profile, std::int64_t device_id) {
-  const read::Device* device = device_of(profile, device_id);
-  return device == nullptr ? std::string() : device->name;
+// A time that is not known yet.
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+void add_known(double& sum_us, double us) {
+  sum_us = std::isnan(sum_us) ? us : sum_us + us;
 }
 
 void predict_events(RankEvents& events, const read::Profile& profile,
                     const PredictOperation& predict) {
-  events.predicted_us.assign(events.in_file_order.size(), std::numeric_limits<double>::quiet_NaN());
+  events.predicted_us.assign(events.in_file_order.size(), kNotMeasured);
   if (profile.events.empty()) return;
   const std::int64_t first_device = profile.events.front().device_id;
-  events.gpu = gpu_of(profile, first_device);
+  const read::Device* const device = device_of(profile, first_device);
+  if (device != nullptr) events.gpu = device->name;
   for (const read::Event& event : profile.events) {
     if (event.device_id != first_device || !event.op) continue;
-    const auto time_us = predict(*event.op, device_of(profile, first_device));
-    if (!time_us) continue;
-    double& sum_us = events.predicted_us[events.places.at(key_of(event))];
-    sum_us = std::isnan(sum_us) ? *time_us : sum_us + *time_us;
+    if (const auto time_us = predict(*event.op, device))
+      add_known(events.predicted_us[events.places.at(key_of(event))], *time_us);
   }
 }
 
@@ -78,11 +79,9 @@ std::shared_ptr<const RankEvents> events_of(const read::Profile& profile,
 template <typename Events>
 std::vector<RankEvent> in_order(const Events& events) {
   std::vector<RankEvent> sorted(events.begin(), events.end());
-  std::ranges::sort(sorted, [](const RankEvent& a, const RankEvent& b) {
-    const auto& [a_layer, a_name, a_occurrence] = a;
-    const auto& [b_layer, b_name, b_occurrence] = b;
-    return std::tie(a_layer.str(), a_name.str(), a_occurrence) <
-           std::tie(b_layer.str(), b_name.str(), b_occurrence);
+  std::ranges::sort(sorted, {}, [](const RankEvent& event) {
+    const auto& [layer, name, occurrence] = event;
+    return std::tie(layer.str(), name.str(), occurrence);
   });
   return sorted;
 }
@@ -125,22 +124,21 @@ StageTimes stage_times_of(const read::Profile& profile, const PredictOperation& 
 
 StageTimes median_of(const std::vector<RankSummary>& ranks) {
   StageTimes result;
-  const auto of = [&](auto member) {
+  const auto known = [&](auto member) {
     std::vector<double> values;
     for (const RankSummary& rank : ranks) {
-      if (rank.stage) values.push_back((*rank.stage).*member);
+      if (!rank.stage) continue;
+      const std::optional<double> value = (*rank.stage).*member;
+      if (value) values.push_back(*value);
     }
-    return median(std::move(values));
+    return values;
   };
   for (const auto member :
        {&StageTimes::computing_us, &StageTimes::collectives_us, &StageTimes::sends_us,
         &StageTimes::receives_us, &StageTimes::exchanges_us, &StageTimes::unmeasured_part})
-    result.*member = of(member);
+    result.*member = median(known(member));
   for (const auto member : {&StageTimes::iteration_us, &StageTimes::predicted_us}) {
-    std::vector<double> values;
-    for (const RankSummary& rank : ranks) {
-      if (rank.stage && (*rank.stage).*member) values.push_back(*((*rank.stage).*member));
-    }
+    std::vector<double> values = known(member);
     if (values.size() == ranks.size()) result.*member = median(std::move(values));
   }
   return result;
@@ -159,11 +157,12 @@ std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& 
   };
   const auto sends = [](const RankSummary& rank) { return !rank.facts.exchanges.empty(); };
   if (std::ranges::all_of(ranks, is_like_first) || !std::ranges::all_of(ranks, sends)) return {};
+  const auto number_of = [](const RankSummary* rank) { return rank->facts.rank; };
   std::vector<const RankSummary*> ordered;
   ordered.reserve(ranks.size());
   for (const RankSummary& rank : ranks)
     ordered.push_back(&rank);
-  std::ranges::stable_sort(ordered, {}, [](const RankSummary* rank) { return rank->facts.rank; });
+  std::ranges::stable_sort(ordered, {}, number_of);
   std::map<std::string_view, std::size_t> pipeline_of;  // of a communicator
   std::vector<std::vector<const RankSummary*>> pipelines;
   for (const RankSummary* rank : ordered) {
@@ -183,8 +182,7 @@ std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& 
   }
   std::vector<std::vector<RankSummary>> stages;
   for (auto& pipeline : pipelines) {
-    std::ranges::stable_sort(pipeline, {},
-                             [](const RankSummary* rank) { return rank->facts.rank; });
+    std::ranges::stable_sort(pipeline, {}, number_of);
     if (stages.size() < pipeline.size()) stages.resize(pipeline.size());
     for (std::size_t stage = 0; stage < pipeline.size(); ++stage)
       stages[stage].push_back(*pipeline[stage]);
@@ -215,12 +213,11 @@ void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
           is_of_first ? first.file : rank.file));
     }
     if (!rank.event_list_hash.empty() && !first.event_list_hash.empty() &&
-        rank.event_list_hash != first.event_list_hash) {
+        rank.event_list_hash != first.event_list_hash)
       throw std::invalid_argument(
           fmt::format("{} has the event list {}, {} has {}: ranks that ran different programs "
                       "cannot be compared",
                       first.file, first.event_list_hash, rank.file, rank.event_list_hash));
-    }
   }
 }
 
@@ -355,11 +352,10 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
     const Outliers outliers =
         find_outliers(times.times_us, times.devices, dimensions, options.least_ratio);
     const auto& [layer, name, occurrence] = event;
-    for (const CommonOutlier& common : outliers.common) {
+    for (const CommonOutlier& common : outliers.common)
       pattern_of(patterns, common, dimensions)
           .events.push_back({layer, name, occurrence, common.devices, common.slow_devices,
                              common.time, common.median, common.time / common.median});
-    }
     for (const SingleOutlier& single : outliers.single) {
       const double time_us = times.times_us[single.index];
       result.stragglers.push_back({devices[times.devices[single.index]]->device, layer, name,
@@ -426,14 +422,12 @@ CollectiveSplit split(const Devices& devices, const RankEvent& event,
     for (std::size_t i = 0; i < devices.size(); ++i)
       waits_us[i].push_back(times_us[i] - least);
   }
-  std::size_t last = 0;
-  double least_wait_us = median(waits_us[0]);
-  for (std::size_t i = 1; i < devices.size(); ++i) {
-    const double wait_us = median(waits_us[i]);
-    if (wait_us >= least_wait_us) continue;
-    least_wait_us = wait_us;
-    last = i;
-  }
+  std::vector<double> usual_waits_us;
+  usual_waits_us.reserve(waits_us.size());
+  for (std::vector<double>& waits : waits_us)
+    usual_waits_us.push_back(median(std::move(waits)));
+  const auto last =
+      static_cast<std::size_t>(std::ranges::min_element(usual_waits_us) - usual_waits_us.begin());
   CollectiveSplit result;
   std::tie(result.layer, result.event, result.occurrence) = event;
   result.iterations = iterations.size();
@@ -458,9 +452,8 @@ std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
   for (const RankSummary& rank : ranks) {
     const auto it = rank.communicators.find(event);
     for (const RankSummary::Device& device : rank.devices) {
-      if (device.of_iteration_us.contains(event)) {
+      if (device.of_iteration_us.contains(event))
         result[it == rank.communicators.end() ? "" : it->second].push_back(&device);
-      }
     }
   }
   return result;
@@ -477,25 +470,17 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
     const auto groups = meetings(ranks, event);
     if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
     for (const auto& [communicator, devices] : groups) {
+      const auto iterations = common_iterations(devices, event);
       if (devices.size() < 2) {
         result.unsplit.push_back(name_of(event) + ": measured on one device only");
-        continue;
-      }
-      const auto iterations = common_iterations(devices, event);
-      if (iterations.empty()) {
+      } else if (iterations.empty()) {
         result.unsplit.push_back(name_of(event) + ": no iteration that all devices measured");
-        continue;
+      } else {
+        result.collectives.push_back(split(devices, event, iterations));
       }
-      result.collectives.push_back(split(devices, event, iterations));
     }
   }
   std::ranges::stable_sort(result.collectives, std::greater{}, &CollectiveSplit::wait_us);
-}
-
-using DeviceName = std::tuple<std::string, std::optional<std::int64_t>, std::int64_t>;
-
-DeviceName name_of(const RankDevice& device) {
-  return {device.host, device.rank, device.device_id};
 }
 
 // The median of the newest bins that hold enough samples for one.
@@ -522,7 +507,10 @@ void join_restarts(std::vector<RankSummary>& ranks, RankComparison& result, doub
 }
 
 void mark_names_met_twice(const Devices& devices, RankComparison& result) {
-  std::map<DeviceName, std::size_t> times;
+  const auto name_of = [](const RankDevice& device) {
+    return std::tuple(device.host, device.rank, device.device_id);
+  };
+  std::map<decltype(name_of({})), std::size_t> times;
   for (const RankSummary::Device* device : devices)
     ++times[name_of(device->device)];
   const auto mark = [&](RankDevice& device) { device.is_named_twice = times[name_of(device)] > 1; };
@@ -543,15 +531,10 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   summary.is_complete = profile.complete;
   summary.is_simulated = profile.simulated;
   summary.has_ended = has_ended(profile);
-  summary.phase = read::phase_name(profile);
-  if (summary.phase.empty()) {
-    summary.event_list_hash = profile.profiler.event_list_hash;
-  } else {
-    summary.phase += ": " + read::phase_words(profile.phases[profile.phase]);
-  }
+  summary.phase = read::shown_phase(profile);
+  if (summary.phase.empty()) summary.event_list_hash = profile.profiler.event_list_hash;
   summary.events = events_of(profile, predict);
   if (profile.watched) summary.watched = watched_file(profile, nested_rows(profile));
-  constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
   std::map<std::int64_t, std::size_t> place_of;
   for (const read::Event& event : profile.events) {
     const RankEvent key = key_of(event);
@@ -563,23 +546,20 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
     }
     if (event.measured_ms.empty()) continue;
     const auto [it, is_new] = place_of.try_emplace(event.device_id, summary.devices.size());
-    if (is_new) {
+    if (is_new)
       summary.devices.emplace_back().device = {.file = profile.file,
                                                .host = profile.host_name,
                                                .rank = profile.rank,
                                                .device_id = event.device_id,
                                                .local_device = event.device_id};
-    }
     RankSummary::Device& device = summary.devices[it->second];
     if (is_new) {
       device.events = summary.events;
-      device.gpu = gpu_of(profile, event.device_id);
-      device.median_us.assign(summary.events->places.size(), not_measured);
+      if (const auto* const of = device_of(profile, event.device_id)) device.gpu = of->name;
+      device.median_us.assign(summary.events->places.size(), kNotMeasured);
     }
-    double& median_us = device.median_us[summary.events->places.at(key)];
-    const double own_us =
-        event.history.empty() ? median(event.measured_ms) * 1e3 : newest_us(event.history);
-    median_us = std::isnan(median_us) ? own_us : median_us + own_us;
+    add_known(device.median_us[summary.events->places.at(key)],
+              event.history.empty() ? median(event.measured_ms) * 1e3 : newest_us(event.history));
     if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
     if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))
       device.predicted_us.emplace(key, *time_us);

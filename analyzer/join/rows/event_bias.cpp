@@ -81,15 +81,13 @@ void EventBias::use_calibration(const read::Profile& profile, bool against_chain
   }
   std::set<std::int64_t> missing;
   for (const read::Event& event : profile.events) {
-    if (!event.measured_ms.empty() && !by_device_.contains(event.device_id)) {
+    if (!event.measured_ms.empty() && !by_device_.contains(event.device_id))
       missing.insert(event.device_id);
-    }
   }
-  if (!missing.empty()) {
+  if (!missing.empty())
     warnings_.push_back(
         fmt::format("device {} was not calibrated: the median of the other devices is taken",
                     fmt::join(missing, ", ")));
-  }
 }
 
 void EventBias::warn_of_no_chain(const read::Profile& profile) {

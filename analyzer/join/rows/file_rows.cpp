@@ -324,9 +324,8 @@ class TimesOfIterations {
       for (std::size_t i = 0; i < event.offsets_ms.size(); ++i) {
         const auto own_ms = ms_.find(event.iterations[i]);
         if (own_ms == ms_.end() || !std::isfinite(event.offsets_ms[i]) ||
-            own_ms->second * 1e3 > longest_us) {
+            own_ms->second * 1e3 > longest_us)
           continue;
-        }
         offsets_ms += event.offsets_ms[i];
         iterations_ms += own_ms->second;
       }
@@ -406,9 +405,8 @@ std::vector<double> kernel_floors_us(const read::Profile& profile, const BiasSet
   std::vector<double> floors_us;
   for (const read::Calibration& calibration : profile.calibration) {
     if (calibration.state != read::PairState::kBusy || !calibration.empty_pair_us ||
-        !calibration.empty_kernel_pair_us) {
+        !calibration.empty_kernel_pair_us)
       continue;
-    }
     double pair_us = calibration.empty_pair_us->median;
     if (setting.kind == BiasSetting::Kind::kChain)
       pair_us = chain_bias_us(calibration).value_or(pair_us);
@@ -436,10 +434,9 @@ FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layer
     file.warnings.push_back(fmt::format("{}: {}", profile.file, what));
   };
   if (layers) {
-    for (const std::size_t rule : read::apply_layers(*layers, profile)) {
+    for (const std::size_t rule : read::apply_layers(*layers, profile))
       warn(fmt::format("rule {} of {} (\"{}\") fits no event", rule, layers->file,
                        layers->rules[rule].match));
-    }
   }
   file.run.iteration = iteration_of(profile.iter_time_ms);
   file.run.exchanges = exchanges_of(profile);

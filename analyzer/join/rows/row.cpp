@@ -100,10 +100,9 @@ SharedText::SharedText(std::string_view text) {
 
 Verdict judge(double corrected_us, double predicted_us,
               const std::optional<Interval>& predicted_ci90_us, const Doubts& doubts) {
-  if (!predicted_ci90_us) {
+  if (!predicted_ci90_us)
     return doubts.may_hold_launching && corrected_us > predicted_us ? Verdict::kUpperBound
                                                                     : Verdict::kAboveBound;
-  }
   if (doubts.is_extrapolated) return Verdict::kExtrapolated;
   if (doubts.is_finding && corrected_us > predicted_ci90_us->upper)
     return doubts.may_hold_launching ? Verdict::kUpperBound : Verdict::kSlower;
@@ -159,9 +158,8 @@ void find_nesting(std::vector<Row>& rows) {
     // A row that ends before this one only overlaps it, or has ended when it starts.  It is no
     // parent of a later row either: that starts within this row, too, and this one is nearer.
     while (!open.empty() &&
-           (!same_stream(rows[open.back()], row) || rows[open.back()].end_index < row.end_index)) {
+           (!same_stream(rows[open.back()], row) || rows[open.back()].end_index < row.end_index))
       open.pop_back();
-    }
     if (!open.empty()) {
       row.parent = open.back();
       rows[open.back()].is_region = true;

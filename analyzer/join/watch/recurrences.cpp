@@ -166,14 +166,14 @@ std::set<std::size_t> add_hardware(std::vector<Recurrence>& found, const Watched
       if (!change.reason.empty())
         told.push_back(fmt::format("at {}: {}", minute_words(change.began_s), change.reason));
     }
-    Recurrence one{.cause = "hardware", .what = {}, .evidence = {}, .ranks = ranks};
+    Recurrence one{.cause = "hardware", .ranks = ranks};
     std::vector<double> ratios;
-    for (const std::size_t rank : ranks)
-      ratios.push_back(base::median(slow[rank].ratios));
-    one.ratio = base::median(ratios);
     std::vector<std::string> names;
-    for (const std::size_t rank : ranks)
+    for (const std::size_t rank : ranks) {
+      ratios.push_back(base::median(slow[rank].ratios));
       names.push_back(name_of(run, rank));
+    }
+    one.ratio = base::median(ratios);
     constexpr std::size_t most_names = 4;
     if (names.size() > most_names) names.resize(most_names);
     one.what = fmt::format(
@@ -200,8 +200,7 @@ std::set<std::size_t> add_hardware(std::vector<Recurrence>& found, const Watched
 void add_wandering(std::vector<Recurrence>& found, const WatchedRun& run,
                    const std::vector<Series>& relative, const std::set<std::size_t>& left_out,
                    double least_ratio) {
-  double all_s = 0.0;
-  double slow_s = 0.0;
+  double all_s = 0.0, slow_s = 0.0;
   std::map<std::size_t, double> of_rank_s;
   std::vector<double> ratios;
   for (std::size_t i = 0; i < run.columns.size(); ++i) {
@@ -217,13 +216,13 @@ void add_wandering(std::vector<Recurrence>& found, const WatchedRun& run,
   }
   constexpr std::size_t fewest_ranks = 3;
   if (of_rank_s.size() < fewest_ranks || slow_s < kSomeOfHistory * all_s) return;
+  Recurrence one{.cause = "data"};
   double most_s = 0.0;
-  for (const auto& [rank, rank_s] : of_rank_s)
+  for (const auto& [rank, rank_s] : of_rank_s) {
     most_s = std::max(most_s, rank_s);
-  if (most_s > kMostOfHistory * slow_s) return;
-  Recurrence one{.cause = "data", .what = {}, .evidence = {}, .ranks = {}};
-  for (const auto& [rank, rank_s] : of_rank_s)
     one.ranks.push_back(rank);
+  }
+  if (most_s > kMostOfHistory * slow_s) return;
   one.ratio = base::median(ratios);
   one.what = fmt::format(
       "in {:.0f} % of the time some rank is {:.3f} times slower than its peers, now one, now "
@@ -266,7 +265,7 @@ void add_passing(std::vector<Recurrence>& found, const WatchedRun& run, double l
   if (passed.size() < fewest_times) return;
   const TimeColumn& first = run.columns[passed.back().first];
   const TimeColumn& last = run.columns[passed.back().second];
-  Recurrence one{.cause = "data", .what = {}, .evidence = {}, .ranks = {}};
+  Recurrence one{.cause = "data"};
   one.ratio = base::median(ratios);
   one.what =
       fmt::format("{} times {} slower for a while, {:.3f} times the usual", passed.size(),
@@ -288,7 +287,7 @@ void add_program(std::vector<Recurrence>& found, const WatchedRun& run) {
         run.changes.begin() + static_cast<std::ptrdiff_t>(i), run.changes.end(),
         [&](const RunChange& later) { return later.ratio < 1 && later.layers == change.layers; });
     if (has_passed) continue;
-    Recurrence one{.cause = "program", .what = {}, .evidence = {}, .ranks = change.ranks};
+    Recurrence one{.cause = "program", .ranks = change.ranks};
     one.ratio = change.ratio;
     one.what = fmt::format("{} slower since {}, iteration {}: {:.3f} times",
                            run.ranks.size() > 1

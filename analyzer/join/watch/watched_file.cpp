@@ -132,12 +132,8 @@ SeriesChange told_change(const read::FoundChange& told, const read::Profile& pro
 }  // namespace
 
 std::optional<double> seconds_of(const std::string& utc) {
-  int year = 0;
-  unsigned month = 0;
-  unsigned day = 0;
-  int hour = 0;
-  int minute = 0;
-  int second = 0;
+  int year = 0, hour = 0, minute = 0, second = 0;
+  unsigned month = 0, day = 0;
   if (std::sscanf(utc.c_str(), "%4d-%2u-%2uT%2d:%2d:%2d", &year, &month, &day, &hour, &minute,
                   &second) != 6)
     return std::nullopt;

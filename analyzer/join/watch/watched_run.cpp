@@ -180,12 +180,9 @@ RunChange change_of(const Cluster& cluster, const WatchedRun& run) {
   change.ranks = {cluster.rank};
   change.is_iteration = cluster.is_waiting();
   std::map<std::string, std::pair<double, SharedText>> lost_us;  // of each layer
-  double lower_us = 0.0;
-  double upper_us = 0.0;
+  double lower_us = 0.0, upper_us = 0.0;
   double own_us = 0.0;  // before, of kernels that are no collectives
-  bool has_iteration = false;
-  for (const SeriesChange* one : cluster.changes)
-    has_iteration = has_iteration || one->is_iteration;
+  const bool has_iteration = std::ranges::any_of(cluster.changes, &SeriesChange::is_iteration);
   for (const SeriesChange* one : cluster.changes) {
     if (change.reason.empty()) change.reason = one->reason;
     // The iteration holds all others, and collectives wait.
@@ -345,8 +342,7 @@ WatchedRun watched_run(std::vector<WatchedFile> files, double least_ratio) {
     for (const WatchedDevice& device : files[i].devices)
       number_of.try_emplace(key_of(i, device.device_id), 0);
   }
-  std::size_t number = 0;
-  for (auto& [key, own] : number_of)
+  for (std::size_t number = 0; auto& [key, own] : number_of)
     own = number++;
   const Series unknown(run.columns.size(), kNotKnown);
   run.ranks.resize(number_of.size());

@@ -115,9 +115,9 @@ struct RunChange {
 // A cause of lost time that shows over the whole history.
 struct Recurrence {
   std::string cause;  // "hardware", "data", "program"
-  std::string what;
-  std::vector<std::string> evidence;
-  std::vector<std::size_t> ranks;  // those that are slow
+  std::string what{};
+  std::vector<std::string> evidence{};
+  std::vector<std::size_t> ranks{};  // those that are slow
   double ratio = 1.0;
 };
 

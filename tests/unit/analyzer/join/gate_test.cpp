@@ -1,5 +1,4 @@
-#include "join/compare/gate.hpp"
-
+#include "join/compare/compare.hpp"
 #include "join/join.hpp"
 #include "profile_builder.hpp"
 #include "testing.hpp"

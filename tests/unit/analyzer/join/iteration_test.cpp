@@ -1,7 +1,6 @@
 // The report, gates, comparisons and the dataset speak of one time of an iteration.
 #include "export/dataset.hpp"
 #include "join/compare/compare.hpp"
-#include "join/compare/gate.hpp"
 #include "join/join.hpp"
 #include "join/rows/row.hpp"
 #include "profile_builder.hpp"
