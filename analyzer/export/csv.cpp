@@ -87,9 +87,8 @@ void add_runs(std::string& out, const join::Analysis& analysis) {
   Gauge overhead(out, "inline_prof_overhead_ratio",
                  "Part by which profiling made iterations longer, as the run itself measured it.");
   for (const join::Run& run : analysis.runs) {
-    if (run.profile.overhead) {
+    if (run.profile.overhead)
       overhead.add(run_labels(run), scaled(run.profile.overhead->slowdown_percent, 0.01));
-    }
   }
 }
 

@@ -254,18 +254,12 @@ void add_value(Table& table, const report::Column<join::Row>& column, const join
   const bool is_text = std::holds_alternative<std::string>(column.type);
   std::visit(
       [&]<typename Found>(const Found& found) {
-        if constexpr (std::is_same_v<Found, std::monostate>) {
-          if (is_text) {
-            table.add(std::string_view());
-          } else {
-            table.add_null();
-          }
-        } else if constexpr (std::is_same_v<Found, std::string>) {
-          table.add(std::string_view(found));
-        } else if constexpr (std::is_same_v<Found, std::optional<join::Interval>>) {
+        if constexpr (std::is_same_v<Found, std::optional<join::Interval>>) {
           table.add(lower(found)).add(upper(found));
-        } else if constexpr (std::is_arithmetic_v<Found>) {
+        } else if constexpr (std::is_arithmetic_v<Found> || std::is_same_v<Found, std::string>) {
           table.add(found);
+        } else if constexpr (std::is_same_v<Found, std::monostate>) {
+          is_text ? table.add(std::string_view()) : table.add_null();
         }
       },
       column.value(row));
@@ -338,11 +332,10 @@ void add_rows(Table& table, Number number, Source source, std::size_t count) {
 Table phase_table(Source source) {
   const read::Profile& main = source.profile;
   std::vector<read::Phase> phases = main.phases;
-  if (phases.empty()) {
+  if (phases.empty())
     phases.push_back({.iterations = static_cast<std::int64_t>(main.iter_time_ms.size()),
                       .iteration_source = main.profiler.iteration_source,
                       .iteration_confidence = main.profiler.iteration_confidence});
-  }
   if (phases.size() == 1) {
     phases.front().share = 1.0;
     phases.front().iter_time_ms = main.iter_time_ms;
@@ -361,12 +354,11 @@ void add_samples(Table& table, const DatasetPhase& phase) {
   for (std::size_t i = 0; i < profile.events.size(); ++i) {
     const read::Event& event = profile.events[i];
     const bool has_iterations = event.iterations.size() == event.measured_ms.size();
-    for (std::size_t k = 0; k < event.measured_ms.size(); ++k) {
+    for (std::size_t k = 0; k < event.measured_ms.size(); ++k)
       table.add(profile.rank)
           .add(whole(phase.places[i]))
           .add(has_iterations ? std::optional(event.iterations[k]) : std::nullopt)
           .add(event.measured_ms[k]);
-    }
   }
 }
 
@@ -390,18 +382,6 @@ void add_history(Table& table, const read::Profile& profile, std::optional<std::
 }
 
 }  // namespace
-
-Table::Column& Table::begin_null() {
-  Column& column = columns_[next_];
-  if (column.validity.empty()) {
-    column.validity.assign(rows_ / 8, '\xff');
-    if (rows_ % 8 != 0) column.validity.push_back(static_cast<char>((1U << (rows_ % 8)) - 1));
-  }
-  append_bit(column, false);
-  ++column.nulls;
-  end_cell();
-  return column;
-}
 
 void Table::append_bit(Column& column, bool bit) const {
   if (rows_ % 8 == 0) column.validity.push_back('\0');
@@ -455,7 +435,14 @@ Table& Table::add(std::string_view value) {
 
 Table& Table::add_null() {
   const ColumnType type = facts_->columns[next_].type;
-  Column& column = begin_null();
+  Column& column = columns_[next_];
+  if (column.validity.empty()) {
+    column.validity.assign(rows_ / 8, '\xff');
+    if (rows_ % 8 != 0) column.validity.push_back(static_cast<char>((1U << (rows_ % 8)) - 1));
+  }
+  append_bit(column, false);
+  ++column.nulls;
+  end_cell();
   column.values.append(facts_of(type).bytes, '\0');
   if (type == kString) column.ends.push_back(static_cast<std::int32_t>(column.values.size()));
   return *this;
@@ -499,19 +486,21 @@ void Table::append_csv(std::string& out) const {
       if (i > 0) out += ',';
       const Column& column = columns_[i];
       if (!column.validity.empty() && !is_valid(column.validity, row)) continue;
-      const auto to = std::back_inserter(out);
+      const auto add = [&]<typename Value>(Value) {
+        fmt::format_to(std::back_inserter(out), "{}", value_at<Value>(column.values, row));
+      };
       switch (facts_->columns[i].type) {
         case kInt64:
-          fmt::format_to(to, "{}", value_at<std::int64_t>(column.values, row));
+          add(std::int64_t{});
           break;
         case kInt32:
-          fmt::format_to(to, "{}", value_at<std::int32_t>(column.values, row));
+          add(std::int32_t{});
           break;
         case kDouble:
-          fmt::format_to(to, "{}", value_at<double>(column.values, row));
+          add(double{});
           break;
         case kFloat:
-          fmt::format_to(to, "{}", value_at<float>(column.values, row));
+          add(float{});
           break;
         case kBool:
           out += column.values[row] != 0 ? "true" : "false";
@@ -543,42 +532,34 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
     if (phase.profile().phase == read::main_phase(phase.profile())) main = &phase;
   }
   const read::Profile& profile = main->profile();
-  Table iterations(all_tables()[kIteration].facts);
-  Table events(all_tables()[kEvent].facts);
-  Table samples(all_tables()[kSample].facts);
-  Table histories(all_tables()[kHistory].facts);
+  std::vector<Table> tables;
+  for (const DataTable& table : all_tables())
+    tables.emplace_back(table.facts);
+  add_rows(tables[kRun], kRun, Source(*main), 1);
+  add_rows(tables[kDevice], kDevice, Source(*main), profile.devices.size());
+  tables[kPhase] = phase_table(Source(*main));
+  Table& histories = tables[kHistory];
   if (profile.watched) add_history(histories, profile, std::nullopt, profile.watched->iteration);
-  Table findings(all_tables()[kFinding].facts);
   const auto find = [&](std::string_view kind, std::string_view text) {
-    findings.add(kDatasetVersion).add(std::string_view(profile.file)).add(kind).add(text);
+    tables[kFinding].add(kDatasetVersion).add(profile.file).add(kind).add(text);
   };
-  if (!profile.complete) {
+  if (!profile.complete)
     find("incomplete", join::has_ended(profile) ? "the program ended before it had all its samples"
                                                 : "a checkpoint of a run that was cut off");
-  }
   std::set<std::string_view> found;
   for (const DatasetPhase& phase : phases) {
     Source source(phase);
     source.is_main = &phase == main;
-    add_rows(iterations, kIteration, source, phase.profile().iter_time_ms.size());
-    add_rows(events, kEvent, source, phase.analysis.rows.size());
-    add_samples(samples, phase);
+    add_rows(tables[kIteration], kIteration, source, phase.profile().iter_time_ms.size());
+    add_rows(tables[kEvent], kEvent, source, phase.analysis.rows.size());
+    add_samples(tables[kSample], phase);
     for (std::size_t i = 0; i < phase.places.size(); ++i)
       add_history(histories, profile, whole(phase.places[i]), phase.profile().events[i].history);
     for (const std::string& warning : phase.analysis.warnings) {
       if (found.insert(warning).second) find("warning", warning);
     }
   }
-  Table phase_rows = phase_table(Source(*main));
-  Table run(all_tables()[kRun].facts);
-  add_rows(run, kRun, Source(*main), 1);
-  Table devices(all_tables()[kDevice].facts);
-  add_rows(devices, kDevice, Source(*main), profile.devices.size());
-  std::vector<Table> tables;
-  for (Table* table :
-       {&run, &devices, &phase_rows, &iterations, &events, &samples, &histories, &findings}) {
-    if (table->rows() > 0) tables.push_back(std::move(*table));
-  }
+  std::erase_if(tables, [](const Table& table) { return table.rows() == 0; });
   return tables;
 }
 

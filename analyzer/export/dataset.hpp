@@ -77,7 +77,6 @@ class Table {
     end_cell();
     return column;
   }
-  [[nodiscard]] Column& begin_null();
   void append_bit(Column& column, bool bit) const;
   void end_cell() {
     if (++next_ < columns_.size()) return;

@@ -3,7 +3,6 @@
 
 #include "join/analysis.hpp"
 #include "join/compare/compare.hpp"
-#include "join/compare/gate.hpp"
 #include "join/ranks/ranks.hpp"
 #include "join/ranks/scaling.hpp"
 #include "read/torch_trace/torch_trace.hpp"

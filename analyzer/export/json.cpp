@@ -138,13 +138,12 @@ struct ValueJson {
 Json by_model_json(const std::vector<join::Row>& rows) {
   Json json = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const join::ModelTime& time : rows[i].by_model) {
+    for (const join::ModelTime& time : rows[i].by_model)
       json.push_back({{"row", i},
                       {"model", time.model},
                       {"predicted_us", or_null(time.predicted_us)},
                       {"predicted_ci90_us", or_null(time.predicted_ci90_us)},
                       {"reason", or_null(time.reason.str())}});
-    }
   }
   return json;
 }
@@ -258,18 +257,16 @@ std::string json_report(const join::Analysis& analysis) {
 }
 
 std::string tasks_report(const join::Analysis& analysis) {
-  if (!analysis.longest_path_us) {
+  if (!analysis.longest_path_us)
     throw read::InputError(fmt::format("no tasks to write: {}", analysis.longest_path_reason));
-  }
   const read::TaskGraph& graph = analysis.tasks;
   Json json{{"schema", read::kTaskGraphSchema}, {"tasks", Json::array()}};
   for (const read::Task& task : graph.tasks) {
     Json own{{"name", task.name}, {"time_us", task.time_us}};
     if (task.predicted_us) own["predicted_us"] = *task.predicted_us;
     if (task.not_before_us > 0) own["not_before_us"] = task.not_before_us;
-    for (const read::Wait& wait : task.waits) {
+    for (const read::Wait& wait : task.waits)
       own["waits"].push_back({{"task", wait.task}, {"delay_us", wait.delay_us}});
-    }
     json["tasks"].push_back(std::move(own));
   }
   for (std::size_t meeting = 0; meeting < graph.meetings.size(); ++meeting) {

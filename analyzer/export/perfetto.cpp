@@ -58,10 +58,9 @@ class TraceWriter {
     const auto [it, is_new] = process_of_.try_emplace(
         std::pair(track.run, track.device_id), static_cast<std::int64_t>(process_of_.size()));
     process_ = it->second;
-    if (is_new) {
+    if (is_new)
       events_.push_back(name_json("process_name", process_, 0,
                                   device_title(analysis_.runs[track.run], track.device_id)));
-    }
     const std::int64_t first = next_thread_;
     const auto lanes = static_cast<std::int64_t>(track.lanes);
     next_thread_ += 2 * lanes;
@@ -97,8 +96,7 @@ class TraceWriter {
     json["otherData"] = {{"what", "a mean iteration, put together from medians"}};
     for (const join::Run& run : analysis_.runs) {
       if (run.profile.phases.size() < 2) continue;
-      json["otherData"]["phase"] = read::phase_name(run.profile) + ": " +
-                                   read::phase_words(run.profile.phases[run.profile.phase]);
+      json["otherData"]["phase"] = read::shown_phase(run.profile);
       break;
     }
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -165,11 +163,10 @@ Json timeline(const read::Profile& profile) {
 
 std::string original_report(std::span<const read::Profile> profiles) {
   Json results = Json::array();
-  for (const read::Profile& profile : profiles) {
+  for (const read::Profile& profile : profiles)
     results.push_back({{"host_name", profile.host_name},
                        {"avg_iter_time_ms", mean_or_null(profile.iter_time_ms)},
                        {"timeline", timeline(profile)}});
-  }
   return results.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

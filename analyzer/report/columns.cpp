@@ -241,10 +241,9 @@ template <typename AnyRow>
 std::string cell_text(const Column<AnyRow>& column, const AnyRow& row, std::string_view percent) {
   if (column.shown.cell != nullptr) return column.shown.cell(row);
   const Value value = column.value(row);
-  if (const auto* number = std::get_if<double>(&value)) {
+  if (const auto* number = std::get_if<double>(&value))
     return column.unit == Unit::kPercent ? fmt::format("{:.1f}{}", *number, percent)
                                          : fmt::format("{:.2f}", *number);
-  }
   if (const auto* number = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *number);
   const auto* text = std::get_if<std::string>(&value);
   return text != nullptr ? *text : "";

@@ -230,10 +230,8 @@ class Table {
 
   // Reasons are long and few, so they stand below the rows.
   [[nodiscard]] std::string text() const {
-    std::string out = out_;
-    if (!notes_.empty()) out += '\n';
-    for (std::size_t i = 0; i < notes_.size(); ++i)
-      add_labelled(out, fmt::format("({})", i + 1), notes_[i], options_.width);
+    std::string out = out_ + (notes_.notes().empty() ? "" : "\n");
+    notes_.write(out, options_.width);
     return out;
   }
 
@@ -256,18 +254,12 @@ class Table {
     const std::size_t comma = words.find(", ");
     std::string marked = painted(fmt::format("{} {}", sign_of(time.change), words.substr(0, comma)),
                                  mood_of(time.change), options_.colour);
-    if (comma != std::string::npos) add_note(marked, words.substr(comma + 2));
-    if (!time.reason.empty()) add_note(marked, time.reason);
-    if (!changed_kernels(time).empty()) add_note(marked, "kernels changed");
+    const auto add_note = [&](std::string_view note) { marked += ' ' + notes_.number_of(note); };
+    if (comma != std::string::npos) add_note(words.substr(comma + 2));
+    if (!time.reason.empty()) add_note(time.reason);
+    if (!changed_kernels(time).empty()) add_note("kernels changed");
     out_ += fmt::format(" {:>11} {:>11} {:>16}  {}\n", time_cell(time, time.before_us),
                         time_cell(time, time.after_us), interval_words(time), marked);
-  }
-
-  void add_note(std::string& text, const std::string& note) {
-    const auto it = std::ranges::find(notes_, note);
-    const auto number = static_cast<std::size_t>(it - notes_.begin()) + 1;
-    if (it == notes_.end()) notes_.push_back(note);
-    text += fmt::format(" ({})", number);
   }
 
   static constexpr std::size_t kVerdictShift = 10;
@@ -277,35 +269,23 @@ class Table {
   bool is_one_line_;
   std::size_t name_width_;
   std::string out_;
-  std::vector<std::string> notes_;
+  Footnotes notes_;
 };
 
 // Returns the words of a row in full: "3.8 times as long; kernels changed".
 std::string full_words(const ComparedTime& time, double margin) {
-  std::string words = fmt::format("{} {}", sign_of(time.change), change_words(time, margin));
-  if (!time.reason.empty()) words += ": " + time.reason;
-  return words.append(changed_kernels(time));
+  return fmt::format("{} {}{}{}{}", sign_of(time.change), change_words(time, margin),
+                     time.reason.empty() ? "" : ": ", time.reason, changed_kernels(time));
 }
 
 // Replaces what ends a cell of Markdown, or begins a mark of HTML.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
-    switch (c) {
-      case '|':
-        out += "&#124;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
+    if (c == '|' || c == '<' || c == '>' || c == '&') {
+      out += c == '|' ? "&#124;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&amp;";
+    } else {
+      out += c;
     }
   }
   return out;

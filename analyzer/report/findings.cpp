@@ -86,9 +86,8 @@ std::string describe_rates(const join::Analysis& analysis) {
 }
 
 std::string describe_whole(const join::Analysis& analysis) {
-  if (!analysis.shares_percent || !analysis.iteration.us) {
+  if (!analysis.shares_percent || !analysis.iteration.us)
     return fmt::format("Where the iteration goes is not known: {}.", analysis.shares_reason);
-  }
   const join::Shares& percent = *analysis.shares_percent;
   std::vector<std::string> parts;
   for (const auto& [part, words] :
@@ -124,11 +123,9 @@ std::string describe_causes(const std::vector<join::Cause>& causes) {
   std::vector<std::string> words;
   for (const join::Cause& cause : causes) {
     if (words.size() == most_causes) break;
-    const std::string kernels =
-        cause.rows == 0 ? ""
-                        : fmt::format(" ({} kernel{})", cause.rows, cause.rows == 1 ? "" : "s");
-    words.push_back(fmt::format("{} {}{}", cause.name,
-                                part_of_step(cause.share_percent, " %", cause.time_us), kernels));
+    words.push_back(
+        fmt::format("{} {}{}", cause.name, part_of_step(cause.share_percent, " %", cause.time_us),
+                    cause.rows == 0 ? "" : fmt::format(" ({})", counted(cause.rows, "kernel"))));
   }
   return with_capital(fmt::format("{} of the step.", fmt::join(words, ", ")));
 }
@@ -155,13 +152,12 @@ std::string describe_not_slow(const join::Analysis& analysis, const join::Notabl
           ? fmt::format("No row has a prediction with an interval{}, so none can be called slow.",
                         has_any && !analysis.machine_reason.empty() ? " on every GPU" : "")
           : fmt::format("None of {} rows with a prediction and its interval is slow.", rows.judged);
-  if (rows.upper_bounds > 0) {
+  if (rows.upper_bounds > 0)
     text += fmt::format(
         " {} longer than predicted, but the GPU had run dry before: upper bounds, which hold some "
         "of "
         "the launching.",
         count_of_rows(rows.upper_bounds));
-  }
   return text;
 }
 
@@ -262,45 +258,47 @@ std::string describe_remedy(const std::vector<join::Cause>& causes) {
 std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows,
                           const std::vector<join::Cause>& causes) {
   std::vector<std::string> steps;
+  const auto say = [&steps](std::string step) {
+    if (!step.empty()) steps.push_back(std::move(step));
+  };
   if (analysis.watched && !analysis.watched->recurrences.empty()) {
     const join::Recurrence& first = analysis.watched->recurrences.front();
-    steps.push_back(with_capital(fmt::format("{}: {}; {}.", first.cause, printable(first.what),
-                                             printable(first.evidence.front()))));
+    say(with_capital(fmt::format("{}: {}; {}.", first.cause, printable(first.what),
+                                 printable(first.evidence.front()))));
   }
   const bool is_torch = is_torch_without_names(analysis);
+  static const read::Profile none;
+  const read::Profile& first_profile = analysis.runs.empty() ? none : analysis.runs.front().profile;
   if (is_torch) {
-    const bool is_trace = analysis.runs.front().profile.profiler.backend == "torch.profiler";
-    steps.emplace_back(is_trace ? "Record the trace with ProfilerActivity.CPU, record_shapes and "
-                                  "with_modules, which tell what the kernels compute."
-                                : "PyTorch seen: run again with prof-run --torch, which names "
-                                  "modules and operators.");
+    const bool is_trace = first_profile.profiler.backend == "torch.profiler";
+    say(is_trace ? "Record the trace with ProfilerActivity.CPU, record_shapes and "
+                   "with_modules, which tell what the kernels compute."
+                 : "PyTorch seen: run again with prof-run --torch, which names "
+                   "modules and operators.");
   }
   const auto missing = join::missing_samples(analysis);
-  const bool is_cut_short = missing && !analysis.runs.front().profile.complete;
+  const bool is_cut_short = missing && !first_profile.complete;
   if (is_cut_short && missing->without > 0) {
     // By the default policy one of each comes first.
     const bool takes_turns =
-        missing->graph_nodes == 0 && analysis.runs.front().profile.profiler.policy == "interleaved";
+        missing->graph_nodes == 0 && first_profile.profiler.policy == "interleaved";
     const std::string how =
         takes_turns
             ? fmt::format("run {} steps for one of each; for intervals {}",
                           grouped(missing->steps(1)), steps_for_intervals(*missing))
             : fmt::format("run {} steps, or use --repeat 2 ({})",
                           grouped(missing->steps(missing->repeat)), grouped(missing->steps(2)));
-    steps.push_back(fmt::format("{} of {} rows have no sample: {}.", grouped(missing->without),
-                                grouped(missing->events), how));
+    say(fmt::format("{} of {} rows have no sample: {}.", grouped(missing->without),
+                    grouped(missing->events), how));
   }
   if (!analysis.machine_reason.empty()) {
     const auto nameless = std::ranges::find_if(analysis.runs, [](const join::Run& run) {
       return run.machines.empty() || std::ranges::count(run.machines, "") > 0;
     });
     const bool is_one_of_several = !analysis.machine.empty() && nameless != analysis.runs.end();
-    steps.push_back(fmt::format("Name the GPU{} with --machine, so that there are predictions.",
-                                is_one_of_several ? " of " + nameless->profile.file : ""));
+    say(fmt::format("Name the GPU{} with --machine, so that there are predictions.",
+                    is_one_of_several ? " of " + nameless->profile.file : ""));
   }
-  const auto say = [&steps](std::string step) {
-    if (!step.empty()) steps.push_back(std::move(step));
-  };
   const bool waits_most = !causes.empty() && causes.front().rows == 0;
   const std::string idle = describe_idle(analysis);
   const auto say_waiting = [&] {
@@ -312,30 +310,26 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
   say(describe_remedy(causes));
   if (analysis.shares_percent) {
     const join::Shares& percent = *analysis.shares_percent;
-    if (percent.seen >= kMuchPercent && !(missing && missing->left_out > 0)) {
-      steps.push_back(fmt::format(
+    if (percent.seen >= kMuchPercent && !(missing && missing->left_out > 0))
+      say(fmt::format(
           "Measure longer, or more events: {:.0f} % of the iteration was seen but never sampled.",
           percent.seen));
-    }
-    if (!is_torch && percent.measured >= kMuchPercent / 2 && rows.unpredicted != nullptr) {
-      steps.push_back(fmt::format(
+    if (!is_torch && percent.measured >= kMuchPercent / 2 && rows.unpredicted != nullptr)
+      say(fmt::format(
           "Say what {} computes (PROFILE_OP, or a layers file): {:.1f} % without a prediction.",
           shortened(printable(name_of(*rows.unpredicted)), kMostOfAName),
           rows.unpredicted->share_percent.value_or(0.0)));
-    }
     if (!waits_most) say_waiting();
-    if (percent.idle >= kMuchPercent && idle.empty()) {
+    if (percent.idle >= kMuchPercent && idle.empty())
       say(
           fmt::format("Find out what the other {:.0f} % is: a GPU that waits for its host, or work "
                       "that the schedule leaves out.",
                       percent.idle));
-    }
   }
-  if (missing && missing->left_out > 0) {
-    steps.push_back(fmt::format("The schedule left {} of {} rows out.", grouped(missing->left_out),
-                                grouped(missing->left_out + missing->events)));
-  }
-  if (steps.empty() && !analysis.runs.empty() && !analysis.runs.front().profile.complete)
+  if (missing && missing->left_out > 0)
+    say(fmt::format("The schedule left {} of {} rows out.", grouped(missing->left_out),
+                    grouped(missing->left_out + missing->events)));
+  if (steps.empty() && !first_profile.complete)
     return "Let the run go on until it has all its samples.";
   if (steps.empty()) return "Nothing here asks for a next step.";
   // Two lines of a terminal: the first step, and what else fits.
@@ -395,8 +389,8 @@ std::string doubts_of(const join::Analysis& analysis) {
   if (const std::string* missing = warning_of(analysis, join::kMissingRanks))
     doubts += with_capital(*missing) + ". ";
   if (const std::size_t rows = join::impossible_rows(analysis); rows > 0)
-    doubts += fmt::format("{} row{} faster than possible, and in no sum: bytes or time are wrong. ",
-                          rows, rows == 1 ? " is" : "s are");
+    doubts += fmt::format("{} {} faster than possible, and in no sum: bytes or time are wrong. ",
+                          counted(rows, "row"), rows == 1 ? "is" : "are");
   return doubts;
 }
 

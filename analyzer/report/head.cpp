@@ -63,25 +63,19 @@ std::string describe_iteration(const join::Analysis& analysis) {
   std::set<std::string> sources;
   for (const join::Run& run : analysis.runs) {
     const auto& profiler = run.profile.profiler;
+    const std::string* const named = join::fact_of(run.profile, "iterations");
     if (profiler.iteration_source.empty()) continue;
-    if (profiler.iteration_source == "none") {
-      sources.insert("nothing: the whole run is one");
-      continue;
-    }
-    if (const auto* named = join::fact_of(run.profile, "iterations")) {
-      sources.insert(*named);
-      continue;
-    }
-    sources.insert(profiler.iteration_confidence
+    sources.insert(profiler.iteration_source == "none" ? "nothing: the whole run is one"
+                   : named != nullptr                  ? *named
+                   : profiler.iteration_confidence
                        ? fmt::format("{} (confidence {:.2f})", profiler.iteration_source,
                                      *profiler.iteration_confidence)
                        : profiler.iteration_source);
   }
   std::string text = fmt::format("{:.3f} ms", *analysis.iteration.us * 1e-3);
-  if (analysis.iteration.ci95_us) {
+  if (analysis.iteration.ci95_us)
     text += fmt::format(" ({:.3f} to {:.3f})", analysis.iteration.ci95_us->lower * 1e-3,
                         analysis.iteration.ci95_us->upper * 1e-3);
-  }
   text += fmt::format(", median of {}", analysis.iterations);
   if (analysis.runs.size() > 1) {
     const auto [fastest, slowest] = std::ranges::minmax_element(
@@ -147,14 +141,12 @@ std::string describe_idle(const join::Idle& idle, double iteration_us) {
     if (part.us * percent < kLeastIdlePercent) continue;
     std::string text =
         fmt::format("{:.1f} % {}", part.us * percent, join::idle_reason_name(part.reason));
-    if (part.ci95_us) {
+    if (part.ci95_us)
       text += fmt::format(" ({:.1f} to {:.1f})", part.ci95_us->lower * percent,
                           part.ci95_us->upper * percent);
-    }
-    if (!part.behind.empty()) {
+    if (!part.behind.empty())
       text += fmt::format(", {:.1f} % before {}", part.behind.front().us * percent,
                           printable(part.behind.front().place));
-    }
     parts.push_back(text);
   }
   return fmt::format("{}", fmt::join(parts, "; "));
@@ -197,9 +189,9 @@ void add_rank_waits(std::vector<HeadLine>& lines, const join::Analysis& analysis
 }
 
 std::string describe_errors(const join::Errors& errors) {
-  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {} row{}",
+  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {}",
                      errors.gmae * 100, errors.mape * 100, errors.bias * 100, errors.median_ratio,
-                     errors.rows, errors.rows == 1 ? "" : "s");
+                     counted(errors.rows, "row"));
 }
 
 // Sums weigh a kernel by its time, which the errors of rows do not; of a trace, which has every
@@ -216,11 +208,10 @@ void add_kernels(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
       calibrated.measured_us * 1e-3, calibrated.predicted_us * 1e-3,
       calibrated.ci90_us.lower * 1e-3, calibrated.ci90_us.upper * 1e-3,
       100 * calibrated.error_us / calibrated.measured_us);
-  if (bounds.rows > 0) {
-    text += fmt::format("; {} row{} with a bound alone: {:.3f} ms measured, {:.3f} ms at least",
-                        bounds.rows, bounds.rows == 1 ? "" : "s", bounds.measured_us * 1e-3,
+  if (bounds.rows > 0)
+    text += fmt::format("; {} with a bound alone: {:.3f} ms measured, {:.3f} ms at least",
+                        counted(bounds.rows, "row"), bounds.measured_us * 1e-3,
                         bounds.predicted_us * 1e-3);
-  }
   lines.push_back({"kernels", text});
   const join::KernelSum& collectives = analysis.collectives;
   if (collectives.rows == 0) return;
@@ -243,9 +234,8 @@ void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   if (upper_bounds > 0) text += fmt::format(", of which {} are upper bounds", upper_bounds);
   lines.push_back({"prediction", text});
   add_kernels(lines, analysis);
-  if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
+  if (analysis.event_bias_us > 0 && analysis.uncorrected_errors)
     lines.push_back({"uncorrected", describe_errors(*analysis.uncorrected_errors)});
-  }
 }
 
 // Warns of short bursts: the fitted tables were timed in them, which may be all that makes a
@@ -267,20 +257,18 @@ void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 // Says how long the iteration would be if no row took longer than predicted.
 std::string describe_longest_path(const join::Analysis& analysis) {
   std::string text = fmt::format("the longest takes {:.3f} ms", *analysis.longest_path_us * 1e-3);
-  if (analysis.all_predicted_us) {
+  if (analysis.all_predicted_us)
     text += fmt::format("; {:.3f} ms if no row took longer than predicted and the gaps stayed",
                         *analysis.all_predicted_us * 1e-3);
-  }
   return text;
 }
 
 // Says how long the whole step is predicted to take, and how long it took.
 std::string describe_predicted_path(const join::Analysis& analysis) {
   std::string text = fmt::format("{:.3f} ms", *analysis.predicted_path_us * 1e-3);
-  if (analysis.predicted_path_ci90_us) {
+  if (analysis.predicted_path_ci90_us)
     text += fmt::format(" ({:.3f} to {:.3f})", analysis.predicted_path_ci90_us->lower * 1e-3,
                         analysis.predicted_path_ci90_us->upper * 1e-3);
-  }
   text += fmt::format(" predicted from end to end, {:.3f} ms measured",
                       *analysis.longest_path_us * 1e-3);
   // Medians of different iterations, and times that are taken for rows without a sample.
@@ -300,47 +288,19 @@ std::string describe_predicted_path(const join::Analysis& analysis) {
   return text + "; " + describe_predicted_part(analysis);
 }
 
-}  // namespace
-
-std::string describe_predicted_part(const join::Analysis& analysis) {
-  std::vector<std::string> as_measured;
-  if (analysis.predicted_part < 0.9995) as_measured.emplace_back("the rest");
-  constexpr double noticeable_percent = 0.5;
-  if (analysis.shares_percent && analysis.shares_percent->idle > noticeable_percent)
-    as_measured.push_back(
-        fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
-  std::string text =
-      fmt::format("{:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
-  if (analysis.shares_percent && analysis.shares_percent->seen > noticeable_percent)
-    text += fmt::format(" ({:.1f} % of the step was never sampled)", analysis.shares_percent->seen);
-  if (as_measured.empty()) return text;
-  return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
-                            as_measured.size() == 1 ? "counts" : "count");
-}
-
-namespace {
-
-std::string describe_outliers(const join::Analysis& analysis) {
-  return fmt::format("{} of {} samples lie beyond {:g} times the median deviation of their event",
-                     analysis.outliers, analysis.samples, join::kOutlierMads);
-}
-
 std::string describe_bias(const join::Analysis& analysis) {
   std::string text = fmt::format("{:.2f} us taken off each sample, source: {}",
                                  analysis.event_bias_us, analysis.event_bias_source);
-  if (!analysis.event_bias_detail.empty()) {
-    text += fmt::format(" ({})", analysis.event_bias_detail);
-  }
-  if (analysis.kernel_floor_us) {
+  if (!analysis.event_bias_detail.empty()) text += fmt::format(" ({})", analysis.event_bias_detail);
+  if (analysis.kernel_floor_us)
     text += fmt::format("; an empty kernel takes {:.2f} us more, not taken off",
                         *analysis.kernel_floor_us);
-  }
   return text;
 }
 
 std::string describe_unmeasured(const join::Analysis& analysis) {
-  std::string text = fmt::format("{} event{} seen but not measured", analysis.unmeasured_events,
-                                 analysis.unmeasured_events == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} seen but not measured", counted(analysis.unmeasured_events, "event"));
   for (const auto& [reason, events] : analysis.unmeasured_reasons)
     text += fmt::format("; {}: {}", events, printable(reason));
   if (analysis.unmeasured_without_time > 0) {
@@ -381,13 +341,10 @@ std::string describe_overhead(const read::Profile& profile) {
   if (!profile.overhead) return "not measured: the file has no overhead section";
   const read::Overhead& overhead = *profile.overhead;
   if (!overhead.slowdown_percent) {
-    constexpr std::string_view said_already = "not measured";
-    std::string text =
-        overhead.method.starts_with(said_already)
-            ? overhead.method
-            : fmt::format("not measured: {}",
-                          overhead.method.empty() ? "the file does not say why" : overhead.method);
-    return text + describe_needed(overhead);
+    const bool is_said_already = overhead.method.starts_with("not measured");
+    return (is_said_already ? "" : "not measured: ") +
+           (overhead.method.empty() ? "the file does not say why" : overhead.method) +
+           describe_needed(overhead);
   }
   std::string text = fmt::format("{:+.3f} %", *overhead.slowdown_percent);
   if (overhead.slowdown_percent_ci95 && !is_told(*overhead.slowdown_percent_ci95)) {
@@ -413,13 +370,11 @@ std::string describe_dropped(const join::Analysis& analysis) {
             fmt::format("{} {}{}", count, what, is_of_launches ? " (launches, not samples)" : ""));
     }
   }
-  if (analysis.negative_times > 0) {
+  if (analysis.negative_times > 0)
     parts.push_back(fmt::format("{} negative times", analysis.negative_times));
-  }
-  if (analysis.dropped_offsets > 0) {
+  if (analysis.dropped_offsets > 0)
     parts.push_back(fmt::format("{} start offsets beyond the iteration (the host ran ahead)",
                                 analysis.dropped_offsets));
-  }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -449,58 +404,73 @@ void add_runs(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 
 std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   std::vector<HeadLine> lines;
+  const auto add = [&](const char* label, std::string text) {
+    if (!text.empty()) lines.push_back({label, std::move(text)});
+  };
   add_runs(lines, analysis);
-  if (!analysis.machine.empty()) lines.push_back({"machine", analysis.machine});
-  if (!analysis.machine_reason.empty()) {
-    lines.push_back(
-        {analysis.machine.empty() ? "machine" : "",
-         fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason)});
-  }
-  lines.push_back({kIterationLabel, describe_iteration(analysis)});
-  if (analysis.watched) lines.push_back({"watched", watched_words(*analysis.watched)});
+  add("machine", analysis.machine);
+  if (!analysis.machine_reason.empty())
+    add(analysis.machine.empty() ? "machine" : "",
+        fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason));
+  add(kIterationLabel, describe_iteration(analysis));
+  if (analysis.watched) add("watched", watched_words(*analysis.watched));
   for (const std::string& change : described_changes(analysis))
-    lines.push_back({"changed", change});
-  if (const auto part = join::flops_utilisation(analysis)) {
-    lines.push_back({"peak", fmt::format("the matrix products reach {:.1f} % of the GPU's in the "
-                                         "iteration (model flops utilisation)",
-                                         100.0 * *part)});
-  }
+    add("changed", change);
+  if (const auto part = join::flops_utilisation(analysis))
+    add("peak", fmt::format("the matrix products reach {:.1f} % of the GPU's in the iteration "
+                            "(model flops utilisation)",
+                            100.0 * *part));
   add_phases(lines, analysis);
   add_other_period(lines, analysis);
-  if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
+  if (!analysis.shares_percent) add("shares", "not known: " + analysis.shares_reason);
   add_idle(lines, analysis);
   add_rank_waits(lines, analysis);
   add_errors(lines, analysis);
   add_bursts(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
-    lines.push_back({"path", describe_longest_path(analysis)});
-    if (analysis.predicted_path_us) lines.push_back({"step", describe_predicted_path(analysis)});
+    add("path", describe_longest_path(analysis));
+    if (analysis.predicted_path_us) add("step", describe_predicted_path(analysis));
   }
   std::set<std::string> overheads;
   for (const join::Run& run : analysis.runs)
     overheads.insert(describe_overhead(run.profile));
   for (const std::string& overhead : overheads)
-    lines.push_back({"overhead", overhead});
-  lines.push_back({"event bias", describe_bias(analysis)});
-  if (analysis.overlap) lines.push_back({"overlap", describe_overlap(*analysis.overlap)});
-  if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});
-  const std::string dropped = describe_dropped(analysis);
-  if (!dropped.empty()) lines.push_back({"dropped", dropped});
-  if (analysis.unmeasured_events > 0)
-    lines.push_back({"unmeasured", describe_unmeasured(analysis)});
-  for (const join::Run& run : analysis.runs) {
+    add("overhead", overhead);
+  add("event bias", describe_bias(analysis));
+  if (analysis.overlap) add("overlap", describe_overlap(*analysis.overlap));
+  if (analysis.outliers > 0)
+    add("outliers",
+        fmt::format("{} of {} samples lie beyond {:g} times the median deviation of their event",
+                    analysis.outliers, analysis.samples, join::kOutlierMads));
+  add("dropped", describe_dropped(analysis));
+  if (analysis.unmeasured_events > 0) add("unmeasured", describe_unmeasured(analysis));
+  for (const join::Run& run : analysis.runs)
     for (const std::string& what : run.profile.not_seen)
       lines.push_back({"not seen", what});
-  }
   const std::size_t shown =
       analysis.warnings.size() > kMostWarnings ? kMostWarnings / 2 : analysis.warnings.size();
   for (std::size_t i = 0; i < shown; ++i)
     lines.push_back({"warning", analysis.warnings[i]});
-  if (shown < analysis.warnings.size()) {
-    lines.push_back({"warning", fmt::format("and {} more; --format json has them all",
-                                            analysis.warnings.size() - shown)});
-  }
+  if (shown < analysis.warnings.size())
+    add("warning",
+        fmt::format("and {} more; --format json has them all", analysis.warnings.size() - shown));
   return lines;
+}
+
+std::string describe_predicted_part(const join::Analysis& analysis) {
+  std::vector<std::string> as_measured;
+  if (analysis.predicted_part < 0.9995) as_measured.emplace_back("the rest");
+  constexpr double noticeable_percent = 0.5;
+  if (analysis.shares_percent && analysis.shares_percent->idle > noticeable_percent)
+    as_measured.push_back(
+        fmt::format("waiting ({:.1f} % of the step)", analysis.shares_percent->idle));
+  std::string text =
+      fmt::format("{:.1f} % of the kernels' time is predicted", 100 * analysis.predicted_part);
+  if (analysis.shares_percent && analysis.shares_percent->seen > noticeable_percent)
+    text += fmt::format(" ({:.1f} % of the step was never sampled)", analysis.shares_percent->seen);
+  if (as_measured.empty()) return text;
+  return text + fmt::format(", {} {} as measured", fmt::join(as_measured, " and "),
+                            as_measured.size() == 1 ? "counts" : "count");
 }
 
 std::string_view meaning_of(std::string_view label) {
@@ -574,9 +544,8 @@ std::string head(const join::Analysis& analysis, std::size_t width) {
   std::string out;
   for (const auto& [label, text] : head_lines(analysis)) {
     add_labelled(out, label, text, width);
-    if (label == kIterationLabel && analysis.shares_percent) {
+    if (label == kIterationLabel && analysis.shares_percent)
       write_shares(out, *analysis.shares_us, *analysis.shares_percent);
-    }
   }
   return out;
 }

@@ -224,12 +224,11 @@ Json machine_json(const read::Machine& machine) {
 
 Json causes_json(const std::vector<join::Cause>& causes) {
   Json json = Json::array();
-  for (const join::Cause& cause : causes) {
+  for (const join::Cause& cause : causes)
     json.push_back(
         Json::array({cause.name, number(cause.gain_us), number(cause.gain_percent),
                      number(cause.share_percent), cause.rows, cause.advice,
                      readable_name(cause.where), cause.row ? Json(*cause.row) : Json()}));
-  }
   return json;
 }
 
@@ -310,6 +309,7 @@ std::string without_tags(std::string_view text) {
   return clean;
 }
 
+// Returns those of each row; "[]" if the analysis has kept none.
 std::string samples_text(const join::Analysis& analysis) {
   std::string text = "[";
   const auto out = std::back_inserter(text);
@@ -325,15 +325,10 @@ std::string samples_text(const join::Analysis& analysis) {
   return text + "]";
 }
 
-// The data that report/html/page.js shows, as JSON without a '<', so that it can stand in a page. A
-// format between these two files only: tables are columns side by side, names are numbers into
-// "names".
-struct PageData {
-  std::string report;
-  std::string samples;  // of each row; "[]" if the analysis has kept none
-};
-
-PageData page_data(const join::Analysis& analysis, std::span<const read::Machine> machines) {
+// Returns the data that report/html/page.js shows, as JSON without a '<', so that it can stand in a
+// page.  A format between these two files only: tables are columns side by side, names are numbers
+// into "names".
+std::string report_text(const join::Analysis& analysis, std::span<const read::Machine> machines) {
   Names names;
   Json json;
   const Findings found = findings(analysis);
@@ -363,8 +358,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["tracks"] = tracks_json(analysis, names);
   json["names"] = names.take();
   // Names come from a file: bytes that are no UTF-8 are replaced.
-  return {without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace)),
-          samples_text(analysis)};
+  return without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 // Returns `page` with every {{name}} replaced, in one pass.
@@ -391,19 +385,18 @@ std::string script(std::string_view id, std::size_t phase, std::string_view json
 std::string html_report(const join::Analysis& analysis, std::span<const read::Machine> machines,
                         std::span<const join::Analysis> other_phases) {
   const HtmlTexts texts = html_texts();
-  const PageData data = page_data(analysis, machines);
+  const std::string data = report_text(analysis, machines), samples = samples_text(analysis);
   std::string others;
   for (const join::Analysis& phase : other_phases) {
-    const PageData other = page_data(phase, machines);
     const std::size_t number = phase.runs.front().profile.phase + 1;
-    others += script("report-data", number, other.report);
-    others += script("sample-data", number, other.samples);
+    others += script("report-data", number, report_text(phase, machines));
+    others += script("sample-data", number, samples_text(phase));
   }
   return filled(texts.page, {{"style", texts.style},
                              {"charts_license", texts.charts_license},
                              {"charts", texts.charts},
-                             {"data", data.report},
-                             {"samples", data.samples},
+                             {"data", data},
+                             {"samples", samples},
                              {"other_phases", others},
                              {"common", texts.common},
                              {"program", texts.program}});

@@ -215,21 +215,19 @@ std::string what_if_text(const LongestPath& path,
                          std::optional<std::span<const OtherTime>> others) {
   const WhatIfTimes times = what_if_times(path, others);
   std::string out = fmt::format("iteration           {:12.2f} us\n", times.table.iteration_us);
-  if (others) {
+  if (others)
     out += fmt::format(
         "with the change     {:12.2f} us, {} tasks take another time\n"
         "saved               {:12.2f} us\n",
         *times.changed_us, others->size(), *times.saved_us);
-  }
   out += fmt::format("\nlongest path: {} of {} tasks, {:.2f} us; the rest of it is waiting\n",
                      times.table.longest_path.size(), path.graph().tasks.size(), times.path_us);
   for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
     const PathPart& part = times.path[i];
     out += fmt::format("{:12.2f} us {:5} x  {}\n", part.time_us, part.tasks, printable(part.name));
   }
-  if (times.path.size() > kMostNames) {
+  if (times.path.size() > kMostNames)
     out += fmt::format("and {} names more\n", times.path.size() - kMostNames);
-  }
   return out;
 }
 

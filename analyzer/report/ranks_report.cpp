@@ -75,10 +75,9 @@ std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
                                   stage.ranks.size() > most_ranks
                                       ? fmt::format(" and {} more", stage.ranks.size() - most_ranks)
                                       : "");
-  if (times.unmeasured_part > most_unmeasured) {
+  if (times.unmeasured_part > most_unmeasured)
     return lines + fmt::format("    not known: {:.0f} % of its events have no sample\n",
                                100 * times.unmeasured_part);
-  }
   lines += fmt::format(
       "    computes {:.1f} us, collectives {:.1f} us, sends {:.1f} us, receives {:.1f} "
       "us, both at once {:.1f} us\n",
@@ -92,12 +91,11 @@ std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
         bubble_us, 100 * bubble_us / *times.iteration_us, *times.iteration_us);
   }
   const double links_us = times.sends_us + times.receives_us + times.exchanges_us;
-  if (times.predicted_us && links_us > *times.predicted_us) {
+  if (times.predicted_us && links_us > *times.predicted_us)
     lines += fmt::format(
         "    {:.1f} us of its sends and receives are waiting: the transfers are "
         "predicted to take {:.1f} us\n",
         links_us - *times.predicted_us, *times.predicted_us);
-  }
   return lines;
 }
 
@@ -108,14 +106,14 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
     return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
   };
   std::string out(comparison.is_simulated ? kSimulatedWords : "");
-  out += comparison.stages.empty()
-             ? fmt::format("{} device{}, {} events each; raw times{}\n", comparison.devices,
-                           comparison.devices == 1 ? "" : "s", comparison.events,
-                           comparison.watched ? ", the newest of each event" : "")
-             : fmt::format(
-                   "{} devices in {} stages of a pipeline, each compared with those of its "
-                   "stage; raw times\n",
-                   comparison.devices, comparison.stages.size());
+  out +=
+      comparison.stages.empty()
+          ? fmt::format("{}, {} events each; raw times{}\n", counted(comparison.devices, "device"),
+                        comparison.events, comparison.watched ? ", the newest of each event" : "")
+          : fmt::format(
+                "{} devices in {} stages of a pipeline, each compared with those of its "
+                "stage; raw times\n",
+                comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
   if (!comparison.stages.empty()) {
@@ -162,10 +160,9 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
               fitting(event_name(split.layer, split.event, split.occurrence), 2), split.transfer_us,
               is_waiting ? fmt::format("waiting {:.2f} us, ", split.wait_us) : "",
               split.iterations);
-          if (split.predicted_us) {
+          if (split.predicted_us)
             lines += fmt::format("\n    predicted {:.2f} us: the transfer takes {:.2f} times that",
                                  *split.predicted_us, *split.ratio);
-          }
           if (!is_waiting) return lines;
           return lines +
                  fmt::format("\n    last to arrive: {}", fitting(device_name(split.last), 20));
@@ -243,8 +240,8 @@ std::string watched_words(const join::WatchedRun& run) {
   std::size_t processes = 0;
   for (const join::WatchedRank& rank : run.ranks)
     processes += rank.processes;
-  std::string text = fmt::format("{}{} GPU{}", run.is_simulated ? kSimulatedWords : "",
-                                 run.ranks.size(), run.ranks.size() == 1 ? "" : "s");
+  std::string text =
+      (run.is_simulated ? std::string(kSimulatedWords) : "") + counted(run.ranks.size(), "GPU");
   if (!run.columns.empty())
     text += fmt::format(" from {} to {}", join::minute_words(run.columns.front().start_s),
                         join::minute_words(run.until_s));

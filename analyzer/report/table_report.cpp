@@ -23,33 +23,6 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
-// Notes below the table.  Reasons are long and few, so a row shows a number only.
-class Footnotes {
- public:
-  std::string number_of(const std::string& reason) {
-    const auto [it, is_new] = notes_.try_emplace(reason, Note{notes_.size() + 1, 0});
-    ++it->second.rows;
-    return fmt::format("({})", it->second.number);
-  }
-  void write(std::string& out, std::size_t width) const {
-    std::vector<std::pair<std::string, Note>> sorted(notes_.begin(), notes_.end());
-    std::ranges::sort(
-        sorted, [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
-    for (const auto& [reason, note] : sorted) {
-      add_labelled(out, fmt::format("({})", note.number),
-                   fmt::format("{} row{}: {}", note.rows, note.rows == 1 ? "" : "s", reason),
-                   width);
-    }
-  }
-
- private:
-  struct Note {
-    std::size_t number;
-    std::size_t rows;
-  };
-  std::map<std::string, Note> notes_;
-};
-
 // The name stands on the same line where it has this much room.
 constexpr std::size_t kNameRoom = 48;
 // A verdict has 18 columns at most.
@@ -105,7 +78,7 @@ std::string verdict_cell(const join::MergedRow& row, Footnotes& footnotes, bool 
     return (row.verdict == join::Verdict::kImpossible ? "impossible " : "no prediction ") +
            footnotes.number_of(row.reason);
   const std::string verdict = marked(row, colour);
-  return has_waited(row) ? verdict + ' ' + footnotes.number_of(std::string(kHasWaited)) : verdict;
+  return has_waited(row) ? verdict + ' ' + footnotes.number_of(kHasWaited) : verdict;
 }
 
 std::size_t indent_of(const join::OrderedRow& place) {
@@ -173,20 +146,14 @@ void write_rows(std::string& out, const join::Analysis& analysis, const TableOpt
     });
   }
   out += std::string(width, '-') + "\n";
-  if (other_layers > 0) {
-    out += fmt::format("{} rows of other layers left out\n", other_layers);
-  }
-  if (order.size() + nothing_known + other_layers < analysis.merged.size()) {
+  if (other_layers > 0) out += fmt::format("{} rows of other layers left out\n", other_layers);
+  if (order.size() + nothing_known + other_layers < analysis.merged.size())
     out += fmt::format("{} of {} rows, the largest first\n", order.size(), analysis.merged.size());
-  }
-  if (nothing_known > 0) {
-    out += fmt::format("{} row{} without a time or a prediction left out\n", nothing_known,
-                       nothing_known == 1 ? "" : "s");
-  }
-  if (any_upper_bound) {
+  if (nothing_known > 0)
+    out += counted(nothing_known, "row") + " without a time or a prediction left out\n";
+  if (any_upper_bound)
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
-  }
-  footnotes.write(out, width);
+  footnotes.write(out, width, true);
 }
 
 // Ten lines of a list say where the time goes.
@@ -200,10 +167,9 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
   for (std::size_t i = 0; i < std::min(kMostCauses, causes.size()); ++i) {
     const join::Cause& cause = causes[i];
     const std::string kernels =
-        cause.rows == 0
-            ? ""
-            : fmt::format(": {} kernel{}, {} of the step", cause.rows, cause.rows == 1 ? "" : "s",
-                          part_of_step(cause.share_percent, "%", cause.time_us));
+        cause.rows == 0 ? ""
+                        : fmt::format(": {}, {} of the step", counted(cause.rows, "kernel"),
+                                      part_of_step(cause.share_percent, "%", cause.time_us));
     const std::string percent =
         cause.gain_percent ? fmt::format("{:.1f}%", *cause.gain_percent) : "-";
     out += fmt::format("{:>7} {:>10.2f} us  {}\n", percent, cause.gain_us,
@@ -345,27 +311,7 @@ std::string percent(const std::optional<join::Errors>& errors, double join::Erro
   return errors ? fmt::format("{:.1f} %", 100 * (*errors).*member) : "-";
 }
 
-// Reasons are long and few: a row names a number only.
-class Notes {
- public:
-  std::string number_of(const std::string& reason) {
-    if (reason.empty()) return {};
-    auto found = std::ranges::find(reasons_, reason);
-    if (found == reasons_.end()) found = reasons_.insert(found, reason);
-    return fmt::format("({})", found - reasons_.begin() + 1);
-  }
-  [[nodiscard]] std::string text() const {
-    std::string text;
-    for (std::size_t i = 0; i < reasons_.size(); ++i)
-      text += fmt::format("({}) {}\n", i + 1, printable(reasons_[i]));
-    return text;
-  }
-
- private:
-  std::vector<std::string> reasons_;
-};
-
-Grid scores_grid(const std::vector<join::ModelScore>& scores, Notes& notes) {
+Grid scores_grid(const std::vector<join::ModelScore>& scores, Footnotes& notes) {
   Grid grid{{"kind", "model", "rows", "time", "GMAE", "MAPE", "bias", "inside", "without"}, {}};
   for (const join::ModelScore& score : scores) {
     const std::size_t without = score.rows - score.predicted;
@@ -376,7 +322,9 @@ Grid scores_grid(const std::vector<join::ModelScore>& scores, Notes& notes) {
          score.errors ? fmt::format("{:+.1f} %", 100 * score.errors->bias) : "-",
          score.with_interval == 0 ? "-"
                                   : fmt::format("{} of {}", score.inside, score.with_interval),
-         without == 0 ? "" : fmt::format("{} {}", without, notes.number_of(score.reason))});
+         without == 0 ? ""
+                      : fmt::format("{} {}", without,
+                                    score.reason.empty() ? "" : notes.number_of(score.reason))});
   }
   return grid;
 }
@@ -426,10 +374,12 @@ std::string models_text(const join::Analysis& analysis, std::size_t top, GridFor
   const auto heading = [&](std::string_view words) {
     return is_markdown ? fmt::format("\n## {}\n\n", words) : fmt::format("\n{}\n", words);
   };
-  Notes notes;
+  Footnotes notes;
   std::string text = heading("models: predicted against measured");
   text += grid_text(scores_grid(scores, notes), format);
-  text += (is_markdown ? "\n" : "") + notes.text();
+  text += is_markdown ? "\n" : "";
+  for (std::size_t i = 0; i < notes.notes().size(); ++i)
+    text += fmt::format("({}) {}\n", i + 1, printable(notes.notes()[i].first));
   std::map<std::string, std::vector<const join::MergedRow*>> rows;
   for (const join::MergedRow& row : analysis.merged) {
     if (!row.corrected_us || join::by_model_of(analysis, row).empty()) continue;

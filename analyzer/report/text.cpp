@@ -102,6 +102,26 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string Footnotes::number_of(std::string_view note) {
+  auto own = std::ranges::find(notes_, note,
+                               [](const auto& each) { return std::string_view(each.first); });
+  if (own == notes_.end()) own = notes_.insert(own, {std::string(note), 0});
+  ++own->second;
+  return fmt::format("({})", own - notes_.begin() + 1);
+}
+
+void Footnotes::write(std::string& out, std::size_t width, bool with_rows) const {
+  for (std::size_t i = 0; i < notes_.size(); ++i) {
+    const auto& [note, rows] = notes_[i];
+    add_labelled(out, fmt::format("({})", i + 1),
+                 with_rows ? fmt::format("{}: {}", counted(rows, "row"), note) : note, width);
+  }
+}
+
 std::string painted(std::string_view text, Mood mood, bool colour) {
   if (!colour || mood == Mood::kPlain) return std::string(text);
   const int code = mood == Mood::kGood ? 32 : mood == Mood::kBad ? 31 : 33;
@@ -148,9 +168,8 @@ std::string table(const Grid& grid) {
   std::string text;
   const auto add_line = [&](auto&& cell) {
     std::string line;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
+    for (std::size_t i = 0; i < widths.size(); ++i)
       line += (i > 0 ? "  " : "") + padded(cell(i), widths[i], holds_numbers(i));
-    }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
   add_line([&](std::size_t i) { return grid.columns[i]; });

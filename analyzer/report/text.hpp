@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::report {
@@ -42,6 +43,26 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
 
 // Returns "1,789".
 [[nodiscard]] std::string grouped(std::int64_t number);
+
+// Returns "1 row", "3 rows".
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
+
+// Notes below a table: they are long and few, so that a row shows a number only.
+class Footnotes {
+ public:
+  // Returns "(1)".
+  std::string number_of(std::string_view note);
+  // Appends a line for each, `with_rows` with how many rows have it.
+  void write(std::string& out, std::size_t width, bool with_rows = false) const;
+
+  // Returns each with the number of rows that have it.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::size_t>>& notes() const {
+    return notes_;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::size_t>> notes_;
+};
 
 // The meaning of a status.  A terminal shows it as a colour too, never as a colour alone.
 enum class Mood { kGood, kBad, kUnsure, kPlain };
