@@ -190,22 +190,8 @@ void IterationFinder::add_reduction(std::size_t bytes) {
   if (!gave_up_ && bytes >= kFewestOfGradients) log_.append_reduction();
 }
 
-int IterationFinder::micro_steps_to_see() {
-  constexpr int most_without_update = 64, most = 512;
-  if (period_ != 0 || !found_ || log_.turns().empty()) return 0;
-  const auto update = log_.update_kernel();
-  if (!update) return most_without_update;
-  if (found_->is_group || !found_->word.empty()) return 0;
-  const std::uint32_t anchor = log_.number_of(found_->anchor);
-  const std::size_t iterations = std::min<std::size_t>(log_.runs(anchor), most_without_update);
-  return 2 * log_.runs_with(*update, anchor, iterations) < iterations ? most : 0;
-}
-
 bool IterationFinder::confirm() {
-  if (period_ == 0 && found_ && !still_holds() && look()) return true;
-  if (micro_steps_to_see() > 0 && log_.update_kernel())
-    found_->confidence = std::min(found_->confidence, kDoubtful);
-  return false;
+  return period_ == 0 && found_ && !still_holds() && look();
 }
 
 bool IterationFinder::give_up() {
@@ -647,9 +633,7 @@ void IterationFinder::doubt_what_is_not_followed(FoundIteration& found, const Cy
 }
 
 bool IterationFinder::take(FoundIteration found) {
-  const bool is_new = !found_ || found_->anchor != found.anchor || found_->first != found.first ||
-                      found_->firsts_after_anchor != found.firsts_after_anchor ||
-                      found_->word != found.word;
+  const bool is_new = !found_ || !found_->begins_as(found);
   found_ = std::move(found);
   seen_at_anchor_ = seen_;
   return is_new;

@@ -58,6 +58,12 @@ struct FoundIteration {
   // Launches of another period that the launches have too, within this one or of several of these;
   // given to a finder, it is found. 0: there is none.
   std::size_t other_period = 0;
+
+  // Returns true if a follower finds the same beginnings.
+  [[nodiscard]] bool begins_as(const FoundIteration& other) const {
+    return anchor == other.anchor && first == other.first &&
+           firsts_after_anchor == other.firsts_after_anchor && word == other.word;
+  }
 };
 
 class IterationFinder {
@@ -104,12 +110,6 @@ class IterationFinder {
   // Notes that ranks add up so many bytes. A group of gradients ends an iteration, or each of its
   // micro-steps; a sum of losses does not.
   void add_reduction(std::size_t bytes);
-
-  // Returns how many iterations should be seen before the found ones are used; 0: no more.  Where a
-  // thread of its own launches backward passes but less than half of the iterations update
-  // parameters, they may be micro-steps of longer ones: 64 if no kernel has updated any so far, by
-  // its name, 512 if some have.
-  [[nodiscard]] int micro_steps_to_see();
 
   // Checks the found iteration once more, before it is used. Returns true as add() does.
   bool confirm();

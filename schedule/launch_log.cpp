@@ -61,28 +61,6 @@ void LaunchLog::drop_older_half() {
   dropped_ += half;
 }
 
-std::optional<std::size_t> LaunchLog::update_kernel() const {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < updates_.size(); ++i) {
-    if (updates_[i] && (!found || runs_[i] > runs_[*found])) found = i;
-  }
-  return found;
-}
-
-std::size_t LaunchLog::runs_with(std::size_t inner, std::size_t kernel, std::size_t most) const {
-  std::size_t count = 0;
-  std::uint32_t at = last_[inner];
-  std::uint32_t end = last_[kernel];
-  for (std::size_t i = 0; i < most && end != kNone; ++i) {
-    const std::uint32_t begin = before_[end];
-    while (at != kNone && at > end)
-      at = before_[at];
-    if (at != kNone && (begin == kNone || at > begin)) ++count;
-    end = begin;
-  }
-  return count;
-}
-
 void LaunchLog::clear() {
   *this = LaunchLog();
 }

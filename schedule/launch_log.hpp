@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -83,12 +82,6 @@ class LaunchLog {
   [[nodiscard]] bool is_paced() const { return !waits_.empty() || !turns_.empty(); }
   // Returns true if the kernel is one of those that update parameters.
   [[nodiscard]] bool updates(std::size_t kernel) const { return updates_[kernel]; }
-  // Returns the one of these that was launched most often; empty if there is none.
-  [[nodiscard]] std::optional<std::size_t> update_kernel() const;
-  // Returns how many of a kernel's last `most` runs have one of `inner` between them and the run
-  // before.
-  [[nodiscard]] std::size_t runs_with(std::size_t inner, std::size_t kernel,
-                                      std::size_t most) const;
 
   // Launches of one kernel in a row are a run; those of a graph are runs of one. These are the
   // links of the first launches of a kernel's runs, from the last one back; kNone if there is none.

@@ -747,8 +747,10 @@ class Study {
     count(steady, -1);
     // It may be an iteration without the anchor.
     const auto in_common = std::ranges::count_if(steady, [&](auto kernel) { return met[kernel]; });
-    if (updates || 4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size())) return false;
-    const bool is_pause = reading.updates && !reading.may_vary && !this->updates(block);
+    if ((updates && (!reading.updates || is_step(block))) ||
+        4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size()))
+      return false;
+    const bool is_pause = reading.updates && !reading.may_vary && !is_step(block);
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
     if (!is_pause && !is_waited_for && !is_known) return false;

@@ -147,7 +147,7 @@ class LaunchFilter {
   [[gnu::cold, gnu::noinline]] void count_alone_from_now_on() noexcept;
 
   static constexpr std::uint32_t kOneCapture = 1U << 8U;
-  static constexpr std::uint32_t kExamined = kMeasuringAll | kSitesLost | kComparing;
+  static constexpr std::uint32_t kExamined = kSearching | kMeasuringAll | kSitesLost | kComparing;
 
   [[nodiscard]] bool is_settled(const void* function, std::uint32_t why) const noexcept {
     return (why & kExamined) == 0 && !is_boundary(function) && !is_armed(function);

@@ -96,6 +96,7 @@ void IterationSource::note_found(const schedule::FoundIteration& found) {
   session_.run.iteration_confidence = found.confidence;
   session_.run.iteration_launches = static_cast<std::int64_t>(found.launches_per_iteration);
   session_.run.other_period = static_cast<std::int64_t>(found.other_period);
+  if (session_.state() == RunState::kMeasuring) session_.phases.note_confidence(found.confidence);
 }
 
 void IterationSource::forget() {
@@ -105,7 +106,7 @@ void IterationSource::forget() {
   stream_.store(nullptr, std::memory_order_relaxed);
   follower_.store(nullptr, std::memory_order_release);
   for (auto& [stream, search] : searches_)
-    search.is_followed = false;
+    search.followed.reset();
   set_lost(false);
   is_guessed_ = false;
   has_place_.store(false, std::memory_order_release);
@@ -117,8 +118,8 @@ void IterationSource::begin_warmup_again() {
   forget();
   session_.arming.disarm();
   sys::on_large_stack([&] { session_.discovery.begin_anew(); });
+  if (session_.phases.start() == 0) session_.set_iteration(0);
   if (!session_.phases.some_are_planned()) {
-    session_.set_iteration(0);
     const std::lock_guard run_lock(session_.run.mutex);
     session_.run.iteration_source = "none";
     session_.run.phase_in_making = -1;  // what is met from now on is no phase's
@@ -170,7 +171,8 @@ bool IterationSource::follow(const LaunchSite& site, Search& search) {
     launch::filter.set_boundary(i, functions[i]);
   }
   stream_.store(site.stream->handle, std::memory_order_release);
-  search.is_followed = true;
+  search.followed = found;
+  search.followed_at = search.finder.launch_count();
   is_guessed_ = true;
   note_found(found);
   return true;
@@ -181,9 +183,10 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
   Search& search = all.try_emplace(site.stream, session_.config.iteration_period).first->second;
   search.launches += launches_of(site);
-  const bool is_first = !session_.phases.some_are_planned();
+  const bool is_first =
+      !session_.phases.some_are_planned() || session_.state() == RunState::kMeasuring;
   if (++searched_launches_ > (is_first ? kLongestSearch : kLongestSearchAgain)) {
-    give_up();
+    end_search();
     if (is_first) return true;
     sys::on_large_stack([&] {
       session_.warn("the launches stopped repeating after iteration " +
@@ -196,13 +199,10 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   }
   const bool has_changed = append(search, site);
   if (is_guessed()) {
-    if (!has_changed || !search.is_followed) return true;
+    if (!has_changed || !search.followed) return true;
+    const RunState now = session_.state();
+    if (now == RunState::kDiscovering || now == RunState::kMeasuring) return !starts_anew(search);
     search.is_due = search.finder.found().has_value();
-    // The iterations of the warm-up were parts of a longer one.
-    if (session_.state() == RunState::kDiscovering) {
-      begin_warmup_again();
-      return false;
-    }
     forget();
   } else if (has_changed) {
     search.is_due = search.finder.found().has_value();
@@ -211,26 +211,39 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   return true;
 }
 
-int IterationSource::micro_steps_to_see() {
-  int most = 0;
-  for (auto& [stream, search] : searches_) {
-    if (search.is_followed) most = std::max(most, search.finder.micro_steps_to_see());
+// Called when the finder has changed its mind: true if the warm-up begins again.  Measuring goes on
+// until another iteration is found; if that began before, those that were measured were none.
+bool IterationSource::starts_anew(Search& search) {
+  const auto& found = search.finder.found();
+  if (session_.state() == RunState::kMeasuring) {
+    if (!found || found->begins_as(*search.followed) || !session_.phases.may_find_another())
+      return false;
+    const bool was_none = found->first_launch && *found->first_launch < search.followed_at;
+    sys::on_large_stack([&] {
+      session_.phases.leave(was_none ? session_.phases.start() : session_.phases.last_good(),
+                            was_none ? "they were parts of others" : "others were found");
+    });
+    searched_launches_ = 0;
   }
-  return most;
+  search.is_due = found.has_value();
+  begin_warmup_again();
+  return true;
 }
 
-bool IterationSource::confirm() {
-  if (!launch::filter.has(launch::LaunchFilter::kSearching) || !is_guessed()) return true;
+bool IterationSource::is_searching() const noexcept {
+  return is_guessed() && launch::filter.has(launch::LaunchFilter::kSearching);
+}
+
+bool IterationSource::confirm(bool is_over) {
+  if (!is_searching()) return true;
   for (auto& [stream, search] : searches_) {
-    if (!search.is_followed || !search.finder.found()) continue;
-    if (confirmed_otherwise(search.finder)) {
-      search.is_due = search.finder.found().has_value();
-      begin_warmup_again();
-      return false;
-    }
-    note_found(*search.finder.found());
+    if (!search.followed) continue;
+    if (confirmed_otherwise(search.finder) && starts_anew(search)) return false;
+    const auto& found = search.finder.found();
+    if (found) note_found(*found);
+    is_over = is_over && found;  // else it may be a micro-step, whose update has come
   }
-  give_up();
+  if (is_over) end_search();
   return true;
 }
 
@@ -241,7 +254,7 @@ void IterationSource::count_hints_from_now_on(bool is_measured) {
   if (is_measured) launch::filter.ask_for_hints(is_guessed() && session_.phases.may_find_another());
 }
 
-void IterationSource::give_up() {
+void IterationSource::end_search() {
   launch::filter.remove(launch::LaunchFilter::kSearching);
   sys::on_large_stack([this] { searches_.clear(); });
 }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,8 +40,10 @@ struct Search {
   const sys::ThreadState* thread = nullptr;  // that made the last one
   std::vector<const void*> functions;        // by the finder's symbol
   std::unordered_map<const void*, std::uint32_t> symbols;
-  bool is_due = false;       // found, and not followed yet
-  bool is_followed = false;  // its iterations are the run's; two devices have streams of one handle
+  bool is_due = false;  // found, and not followed yet
+  // The run's iterations, while they are this stream's; two devices have streams of one handle.
+  std::optional<schedule::FoundIteration> followed{};
+  std::uint64_t followed_at = 0;  // the finder's launches by then
 };
 
 // With the session's mutex held, unless noted.
@@ -62,11 +65,11 @@ class IterationSource {
   // While iterations are searched for: adds one launch, in stream order, after it was made.  False
   // if the warm-up has begun again, and `site` is gone.
   [[nodiscard]] bool add_launch(const LaunchSite& site);
-  // As the finder of what is followed says.
-  [[nodiscard]] int micro_steps_to_see();
-  // Before the plan is made: checks the period once more, and ends the search.  False if it was a
-  // part of a longer one: the warm-up has begun again.
-  [[nodiscard]] bool confirm();
+  // Checks the period once more, and ends the search if it `is_over` and the period was seen up to
+  // now.  False if it was a part of a longer one: the warm-up has begun again.
+  [[nodiscard]] bool confirm(bool is_over);
+  // The search goes on, though iterations were found.
+  [[nodiscard]] bool is_searching() const noexcept;
   void forget_searches() { searches_.clear(); }
   // Leaves the phase, and searches once more in what is launched from now on: its iterations have
   // ended, or are in doubt, or a search behind it was given up.
@@ -135,8 +138,9 @@ class IterationSource {
   void follow_again();
   void note_found(const schedule::FoundIteration& found);
   void forget();
-  void give_up();
+  [[nodiscard]] bool starts_anew(Search& search);
   void begin_warmup_again();
+  void end_search();
   void lose_period();
   [[nodiscard]] bool is_busiest(const Search& search) const;
   [[nodiscard]] const graphs::ExecutableGraph* boundary_graph(const void* function) const noexcept;

@@ -24,6 +24,8 @@ LaunchTicket Session::begin_captured_launch(const hook::Launch& launch) {
     run.launches_seen.fetch_add(1, std::memory_order_relaxed);
   if (now == RunState::kMeasuring || now == RunState::kOverheadMeasurement)
     ticket = arming.begin_launch(launch);
+  if (ticket.kind == LaunchTicket::Kind::kNothing && is_searched(launch))
+    ticket.kind = LaunchTicket::Kind::kMeet;
   ticket.is_captured = true;
   return ticket;
 }
@@ -58,10 +60,14 @@ LaunchTicket Session::before_launch(const hook::Launch& launch) {
     case RunState::kWithoutIterations:
       return without_iterations.begin_launch(launch);
     case RunState::kMeasuring:
-    case RunState::kOverheadMeasurement:
-      return launch::filter.has_acquired(LaunchFilter::kMeasuringAll)
-                 ? one_shot.begin_launch(launch)
-                 : arming.begin_launch(launch);
+    case RunState::kOverheadMeasurement: {
+      LaunchTicket ticket = launch::filter.has_acquired(LaunchFilter::kMeasuringAll)
+                                ? one_shot.begin_launch(launch)
+                                : arming.begin_launch(launch);
+      if (ticket.kind == LaunchTicket::Kind::kNothing && is_searched(launch))
+        ticket.kind = LaunchTicket::Kind::kMeet;
+      return ticket;
+    }
     case RunState::kUnitTests:
       return unit_tests.begin_launch(launch);
     case RunState::kDraining:
@@ -71,17 +77,28 @@ LaunchTicket Session::before_launch(const hook::Launch& launch) {
   return {};
 }
 
+// The search for iterations goes on behind the warm-up.
+bool Session::is_searched(const hook::Launch& launch) const noexcept {
+  return state() == RunState::kMeasuring && launch.copy == nullptr &&
+         launch::filter.has(LaunchFilter::kSearching);
+}
+
 void Session::after_launch(const hook::Launch& launch, const LaunchTicket& ticket, bool launched) {
   if (launch.graph != nullptr && launched) graph_was_launched();
+  end_launch(launch, ticket, launched);
+  using Kind = LaunchTicket::Kind;
+  const bool is_met =
+      ticket.kind == Kind::kMeet || (ticket.kind != Kind::kNothing && is_searched(launch));
+  if (launched && is_met) discovery.meet(launch, ticket.is_captured);
+}
+
+void Session::end_launch(const hook::Launch& launch, const LaunchTicket& ticket, bool launched) {
   if (ticket.kind == LaunchTicket::Kind::kReplay)
     return graph_kernels.after_replay(ticket.pair, launched);
   if (ticket.is_captured && launched)
     graphs::capture_notes::note_captured_launch(launch, OperatorLearning::notes_of_node);
-  if (ticket.kind == LaunchTicket::Kind::kMeet) {
-    if (launched) discovery.meet(launch, ticket.is_captured);
+  if (ticket.kind == LaunchTicket::Kind::kMeet || ticket.kind == LaunchTicket::Kind::kNothing)
     return;
-  }
-  if (ticket.kind == LaunchTicket::Kind::kNothing) return;
   if (launch.copy == nullptr) ticket.pair->correlation_id = cupti::cross_check_of_this_launch();
   if (launched) return end_pair(*ticket.pair, launch.stream, ticket.pair_of);
   ticket.pair->timer->abandon(*ticket.pair);

@@ -129,10 +129,13 @@ double Phases::take_deviation() {
         static_cast<double>(site->slot->count.exchange(0, std::memory_order_relaxed));
     const std::uint32_t shapes =
         launch::filter.table.shapes_of(*site->slot).exchange(0, std::memory_order_relaxed);
-    if (site->label != nullptr || is_copy(*site) || site->usual_votes <= 0 || !has_handles(*site))
-      continue;
+    if (site->label != nullptr || is_copy(*site) || !has_handles(*site)) continue;
     const double expected = site->usual_count;
     const double kernels = kernels_in(site->graph);
+    if (site->usual_votes <= 0) {
+      if (!site->count_varies) differing += kernels * count;  // met behind the warm-up
+      continue;
+    }
     usual += kernels * expected;
     if (count != expected) {
       differing += kernels * std::abs(count - expected);
@@ -364,6 +367,11 @@ void Phases::leave(std::int64_t last, std::string reason) {
     Course& course = courses_[static_cast<std::size_t>(index_)];
     course = std::exchange(current_, {});
     course.position = position;
+    if (last <= start_ && std::cmp_equal(index_ + 1, courses_.size())) {
+      courses_.pop_back();
+      const std::lock_guard lock(session_.run.mutex);
+      session_.run.phases.pop_back();
+    }
   } else {
     current_ = {};
   }
@@ -467,6 +475,10 @@ void Phases::take_layers_of_earlier() {
     if (is_alike && event.op == nullptr && same.op != nullptr)
       event.op = std::make_unique<record::Op>(*same.op);
   }
+}
+
+void Phases::note_confidence(double confidence) {
+  if (has_record()) session_.run.phases[static_cast<std::size_t>(index_)].confidence = confidence;
 }
 
 void Phases::note() {

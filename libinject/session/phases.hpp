@@ -79,7 +79,7 @@ class Phases {
   // The next measured iteration begins the characterisation anew: all phases lose their samples,
   // and the warm-up begins with it.  Returns an empty string, or why that cannot be.
   [[nodiscard]] std::string ask_to_begin_anew();
-  // Ends the phase after iteration `last`.
+  // Ends the phase after iteration `last`; if none is left, there was no such phase.
   void leave(std::int64_t last, std::string reason);
 
   // An iteration of the warm-up has ended: true if a known phase goes on with the next.
@@ -96,6 +96,8 @@ class Phases {
 
   // The plan of a new phase is made; with the record's mutex held, too.
   void note();
+  // Likewise; more is known of the iterations of the present phase.
+  void note_confidence(double confidence);
   // The warm-up is over.
   void measure();
 

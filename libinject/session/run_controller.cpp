@@ -18,6 +18,8 @@ constexpr int kLongestDraining = 1024;
 // A longer warm-up than usual searches for iterations no further than this: the search examines
 // every launch.
 constexpr std::int64_t kSearchedInWarmup = 256;
+// Behind the warm-up it goes on for as many micro-steps as an accumulation may have.
+constexpr std::int64_t kSearchedBehindWarmup = 64;
 
 // A twentieth of the iterations is worth a warning.
 constexpr std::int64_t kManyLeftOut = 20;
@@ -121,11 +123,14 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   // Our own thread reads what is watched.
   if (!is_watched) session_.contexts.poll_all();
   if (session_.phases.has_left(iteration, was_void)) return;
+  const std::int64_t behind = session_.phases.position_of(iteration) - session_.settings.warmup;
+  if (behind > kSearchedBehindWarmup && !session_.source.confirm(true)) return;
   if (is_watched && watching.is_wanted())
     return carry_out(Choice::of(watching.start_iteration(iteration)), iteration);
   session_.contexts.record_origins(iteration);
   session_.progress.report(iteration);
   Choice choice = choose(iteration);
+  if (choice.kind == Choice::Kind::kOver && session_.source.is_searching()) choice = {};
   if (choice.kind == Choice::Kind::kOver && session_.source.is_guessed() &&
       session_.phases.may_find_another() && most_samples_are_missing(session_)) {
     session_.source.doubt(
@@ -222,26 +227,18 @@ void RunController::start_in_warmup(std::int64_t iteration) {
   }
   const std::int64_t position = session_.phases.position_of(iteration);
   if (position <= session_.settings.warmup) {
-    if (position == kSearchedInWarmup && !session_.source.confirm()) return;
+    if (position == kSearchedInWarmup && !session_.source.confirm(true)) return;
     if (is_fresh_start(position)) session_.discovery.begin_anew();
     session_.operators.iteration_starts(position);
     return session_.discovery.iteration_starts(position);
   }
   session_.operators.warmup_ends();
-  if (!session_.source.confirm()) return;
+  if (!session_.source.confirm(!session_.phases.may_find_another())) return;
   session_.planning.make_plan();
   session_.enter(RunState::kMeasuring);
   if (!sys::is_on()) return;  // nothing can be measured, and not all is planned
   session_.rebinding.begin_search_if_lost();
   start_measured_iteration(iteration);
-}
-
-bool RunController::may_be_micro_step(std::int64_t iteration) {
-  if (session_.phases.position_of(iteration) <= session_.settings.warmup ||
-      micro_steps_ >= session_.source.micro_steps_to_see())
-    return false;
-  ++micro_steps_;
-  return true;
 }
 
 bool RunController::start_iteration() {
@@ -255,9 +252,8 @@ bool RunController::start_iteration() {
       session_.without_iterations.leave();
       return false;
     case RunState::kDiscovering:
-      // The warm-up lasts for one more: it must not end in an evaluation, nor with a micro-step.
-      if ((session_.arming.take_void_iteration() && session_.source.is_guessed()) ||
-          may_be_micro_step(iteration))
+      // The warm-up lasts for one more: it must not end in an evaluation.
+      if (session_.arming.take_void_iteration() && session_.source.is_guessed())
         session_.set_iteration(--iteration);
       start_in_warmup(iteration);
       return false;

@@ -42,7 +42,6 @@ class RunController {
   void start_in_warmup(std::int64_t iteration);
   void start_measured_iteration(std::int64_t iteration);
   void leave_out_pass();
-  [[nodiscard]] bool may_be_micro_step(std::int64_t iteration);
   [[nodiscard]] bool is_fresh_start(std::int64_t position) const;
   [[nodiscard]] Choice choose(std::int64_t iteration);
   [[nodiscard]] Choice choose_in_one_shot(std::int64_t iteration) const;
@@ -54,7 +53,6 @@ class RunController {
 
   Session& session_;
   int draining_iterations_ = 0;
-  int micro_steps_ = 0;                        // that the warm-up lasted longer
   std::vector<std::int64_t> passes_left_out_;  // by phase; no iterations
 };
 

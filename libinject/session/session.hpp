@@ -163,6 +163,8 @@ class Session final : public hook::Observer {
   Progress progress{*this};
 
  private:
+  [[nodiscard]] bool is_searched(const hook::Launch& launch) const noexcept;
+  void end_launch(const hook::Launch& launch, const hook::LaunchTicket& ticket, bool launched);
   [[nodiscard]] bool open_outputs();
   void make_writer(std::string path, std::string metrics_path);
   void describe_run(const std::string& schedule_path);

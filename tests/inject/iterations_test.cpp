@@ -202,6 +202,21 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
   EXPECT_THAT(run.output, HasSubstr("it ended before anything was timed"));
 }
 
+// The 32 micro-steps before each update are measured as iterations until updates have come some
+// times: their samples are thrown away.
+TEST(Iterations, AreLearntAnewWhereMicroStepsWereMeasured) {
+  const std::string micro_steps = "h " + launches(0, 19) + again(21, 31);
+  const ProfiledRun run = made_calls(28, micro_steps + launches(20, 27) + again(32 * 21 + 8, 60),
+                                     {"INLINE_PROF_REPEAT=1"});
+  const json& profiler = run.profile["profiler"];
+  EXPECT_EQ(profiler["iteration_launches"], 32 * 20 + 8) << run.output;
+  EXPECT_GT(profiler["iteration_confidence"], 0.5);
+  ASSERT_EQ(run.profile["phases"].size(), 1U) << run.output;
+  EXPECT_EQ(run.profile["phases"][0]["kernel_launches"], 32 * 20 + 8);
+  EXPECT_EQ(run.profile["events"].size(), 32U * 21 + 8);  // a copy in each micro-step
+  EXPECT_GT(run.profile["iter_time_ms"].size(), 20U);
+}
+
 // Megatron's step waits 40 times and more.
 TEST(Iterations, MayWaitForTheDeviceOften) {
   const ProfiledRun run =

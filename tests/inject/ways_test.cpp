@@ -139,7 +139,7 @@ TEST(TheBeginOfAnIteration, IsFollowedToTheStreamThatTakesThePlaceOfItsOwn) {
       EXPECT_THAT(run.output, Not(HasSubstr("inline_prof:")));
       EXPECT_EQ(run.profile["profiler"]["iteration_source"], source);
       EXPECT_EQ(run.profile["events"].size(), 5U);
-      EXPECT_EQ(run.profile["iter_time_ms"].size(), 25U);
+      EXPECT_GE(run.profile["iter_time_ms"].size(), 25U);  // more where the search goes on
       expect_samples_of_each(run.profile, 5U);
     }
   }

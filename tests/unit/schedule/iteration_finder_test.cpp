@@ -333,36 +333,6 @@ TEST(IterationFinder, WithdrawsWhatTurnsOutToBeAMicroStep) {
   EXPECT_THAT(lengths, ElementsAre(micro_step, 0, 12 * micro_step + 123));  // 3 + 4 * 30
 }
 
-// A thread of its own launches backward passes; after every `micro_steps` of them comes the update.
-IterationFinder shown_micro_steps(int passes, int micro_steps) {
-  IterationFinder finder;
-  for (int pass = 1; pass <= passes; ++pass) {
-    for (std::uint32_t kernel = 0; kernel < 20; ++kernel) {
-      if (kernel % 10 == 0) finder.add_turn(kernel != 0);
-      finder.add(kernel);
-    }
-    if (pass % micro_steps != 0) continue;
-    finder.add_turn(false);
-    for (std::uint32_t kernel = 20; kernel < 24; ++kernel)
-      finder.add(kernel, 1, kernel == 21);
-  }
-  return finder;
-}
-
-TEST(IterationFinder, WaitsForTheUpdateThatMicroStepsLack) {
-  EXPECT_EQ(shown_micro_steps(30, 1).micro_steps_to_see(), 0);
-  EXPECT_EQ(shown_micro_steps(30, 64).micro_steps_to_see(), 64) << "there was no update";
-  IterationFinder finder = shown_micro_steps(64, 64);
-  ASSERT_TRUE(finder.found());
-  EXPECT_EQ(finder.micro_steps_to_see(), 512);
-  EXPECT_FALSE(finder.confirm());
-  EXPECT_LT(finder.found()->confidence, 0.5) << "used without waiting";
-  finder = shown_micro_steps(64 * 11, 64);
-  ASSERT_TRUE(finder.found());
-  EXPECT_EQ(finder.found()->launches_per_iteration, 64U * 20 + 4);
-  EXPECT_EQ(finder.micro_steps_to_see(), 0);
-}
-
 TEST(IterationFinder, FindsAShortIterationLater) {
   LaunchProgram program(1);
   for (int i = 0; i < 1200; ++i) {
