@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 namespace inline_prof::fit {
@@ -45,15 +44,8 @@ MeasuredRows::MeasuredRows(const FitRequest& request, std::span<const model::Col
     model::RowReader reader(table, inputs_, constants);
     for (std::size_t i = 0; i < table.row_count(); ++i) {
       const model::Row cells = reader.read(i);
-      MeasuredRow row;
-      for (std::size_t j = 0; j < inputs.size(); ++j) {
-        const bool is_text = inputs[j].kind == model::ColumnKind::kText;
-        row.numbers.push_back(!is_text && cells.has(j) ? cells.number(j)
-                                                       : std::numeric_limits<double>::quiet_NaN());
-        row.texts.push_back(is_text && cells.has(j) ? cells.text(j) : std::string());
-      }
-      row.time_us = cells.number(inputs.size());
-      row.place = fmt::format("{}: line {}", table.label(), table.line(i));
+      MeasuredRow row{reader.cells(), inputs_, cells.number(kTime.name),
+                      fmt::format("{}: line {}", table.label(), table.line(i))};
       if (!keep || keep(row)) rows_.push_back(std::move(row));
     }
   }
@@ -76,12 +68,12 @@ void MeasuredRows::require(std::size_t least, const std::string& what) const {
   }
 }
 
-void MeasuredRows::require_variety(std::size_t input) const {
-  const double first = rows_.front().numbers[input];
-  if (std::ranges::all_of(rows_,
-                          [&](const MeasuredRow& row) { return row.numbers[input] == first; })) {
-    fail(fmt::format("column {}: {} in every row, so nothing can be learnt about it",
-                     inputs_[input].name, first));
+void MeasuredRows::require_variety(std::string_view column) const {
+  const double first = rows_.front().cells().number(column);
+  if (std::ranges::all_of(
+          rows_, [&](const MeasuredRow& row) { return row.cells().number(column) == first; })) {
+    fail(fmt::format("column {}: {} in every row, so nothing can be learnt about it", column,
+                     first));
   }
 }
 

@@ -8,19 +8,24 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::fit {
 
 struct MeasuredRow {
-  std::vector<double> numbers;  // of the columns asked for; NaN where a cell may be missing and is
-  std::vector<std::string> texts;  // of the columns asked for
+  std::vector<model::Cell> own_cells;
+  std::span<const model::Column> columns;  // those asked for
   double time_us = 0;
   std::string place;  // "FILE: line 7"
+
+  [[nodiscard]] model::Row cells() const { return model::Row(own_cells, columns); }
 };
 
 class MeasuredRows {
  public:
+  MeasuredRows(const MeasuredRows&) = delete;  // its rows refer to its columns
+  MeasuredRows& operator=(const MeasuredRows&) = delete;
   // The columns `inputs` and "time_us" of all tables of `request`.  Where `keep` is given, only
   // rows for which it is true.  Shuffled with the seed, and cut to request.points if that is set.
   // Throws read::InputError: a bad cell with its line, and "FILE: ..." for a request for more
@@ -36,9 +41,9 @@ class MeasuredRows {
   // Throws read::InputError if there are fewer rows than `least`: a fit of so many numbers would
   // only repeat what was assumed before.
   void require(std::size_t least, const std::string& what) const;
-  // Throws read::InputError if column `input` has the same value in all rows: what depends on it
+  // Throws read::InputError if this column has the same value in all rows: what depends on it
   // cannot be told from what does not.
-  void require_variety(std::size_t input) const;
+  void require_variety(std::string_view column) const;
 
  private:
   [[noreturn]] void fail(const std::string& what) const;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace inline_prof::model {
 namespace {
 
@@ -11,18 +14,61 @@ std::string word(const Part& part) {
   return "-";
 }
 
+class FunctionsModel : public Model {
+ public:
+  explicit FunctionsModel(ModelFunctions functions) : functions_(std::move(functions)) {}
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return functions_.inputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override {
+    return functions_.parts;
+  }
+  [[nodiscard]] std::vector<std::string> warnings() const override { return functions_.warnings; }
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    try {
+      return functions_.predict(row);
+    } catch (const NoAnswer& none) {
+      return RowPrediction::none(none.error, none.reason);
+    } catch (const std::invalid_argument& error) {
+      return RowPrediction::none("", error.what());
+    }
+  }
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    return functions_.predict_operation ? functions_.predict_operation(operation) : std::nullopt;
+  }
+
+ private:
+  ModelFunctions functions_;
+};
+
 }  // namespace
+
+std::unique_ptr<Model> as_model(ModelFunctions functions) {
+  return std::make_unique<FunctionsModel>(std::move(functions));
+}
+
+const Cell& Row::cell(std::string_view name) const {
+  static const Cell absent;
+  const auto place = std::ranges::find(columns_, name, &Column::name) - columns_.begin();
+  const auto i = static_cast<std::size_t>(place);
+  return i < cells_.size() ? cells_[i] : absent;
+}
+
+std::string_view Row::first_of(std::initializer_list<std::string_view> names) const {
+  const auto* const found =
+      std::ranges::find_if(names, [&](std::string_view name) { return has(name); });
+  return found == names.end() ? *(names.end() - 1) : *found;
+}
 
 // Inputs and results, for models that have nothing better to say.
 std::string Model::explain(const Row& row) const {
   std::string text;
-  const auto columns = inputs();
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (!row.has(i)) continue;
-    const std::string value =
-        columns[i].kind == ColumnKind::kText ? row.text(i) : fmt::format("{}", row.number(i));
-    text += fmt::format("  {} = {}{}{}\n", columns[i].name, value,
-                        columns[i].unit.empty() ? "" : " ", columns[i].unit);
+  for (const Column& column : inputs()) {
+    if (!row.has(column.name)) continue;
+    const bool is_text = column.kind == ColumnKind::kText;
+    text += fmt::format("  {} = {}{}{}\n", column.name,
+                        is_text ? row.text(column.name) : word(row.number(column.name)),
+                        column.unit.empty() ? "" : " ", column.unit);
   }
   const RowPrediction prediction = predict(row);
   for (std::size_t i = 0; i < prediction.parts.size(); ++i) {

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -61,25 +63,31 @@ struct Cell {
   std::string text;     // kText
 };
 
-// The cells of one row, in the order of the model's inputs().
+// The cells of one row, by the names of their columns.  A column that the model does not read is as
+// an empty cell: 0, false and "".
 class Row {
  public:
-  explicit Row(std::span<const Cell> cells) : cells_(cells) {}
+  // One cell for each column.
+  Row(std::span<const Cell> cells, std::span<const Column> columns)
+      : cells_(cells), columns_(columns) {}
 
-  [[nodiscard]] bool has(std::size_t input) const { return cells_[input].is_present; }
-  [[nodiscard]] double number(std::size_t input) const { return cells_[input].number; }
-  [[nodiscard]] double number_or(std::size_t input, double otherwise) const {
-    return has(input) ? number(input) : otherwise;
+  [[nodiscard]] bool has(std::string_view name) const { return cell(name).is_present; }
+  [[nodiscard]] double number(std::string_view name, double otherwise = 0) const {
+    return has(name) ? cell(name).number : otherwise;
   }
-  // 0, false and "" where the cell is absent.
-  [[nodiscard]] std::int64_t whole(std::size_t input) const {
-    return static_cast<std::int64_t>(number_or(input, 0.0));
+  [[nodiscard]] std::int64_t whole(std::string_view name) const {
+    return static_cast<std::int64_t>(number(name));
   }
-  [[nodiscard]] bool flag(std::size_t input) const { return cells_[input].number != 0.0; }
-  [[nodiscard]] const std::string& text(std::size_t input) const { return cells_[input].text; }
+  [[nodiscard]] bool flag(std::string_view name) const { return number(name) != 0; }
+  [[nodiscard]] const std::string& text(std::string_view name) const { return cell(name).text; }
+  // Returns the first of these columns that has a cell; the last one if none has.
+  [[nodiscard]] std::string_view first_of(std::initializer_list<std::string_view> names) const;
 
  private:
+  [[nodiscard]] const Cell& cell(std::string_view name) const;
+
   std::span<const Cell> cells_;
+  std::span<const Column> columns_;
 };
 
 // The place of the column of this name; another name does not compile.
@@ -165,6 +173,23 @@ class Model {
   // Warnings about the parameters for the user, a sentence each.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };
+
+// Thrown where a model has no answer: how the original ends, "" where there is none, and why.
+struct NoAnswer {
+  std::string_view error;
+  std::string reason;
+};
+
+// A model that is a function of a row, which may throw NoAnswer or std::invalid_argument, and one
+// of an operation, if it answers for operations.
+struct ModelFunctions {
+  std::span<const Column> inputs;
+  std::span<const std::string_view> parts;
+  std::function<RowPrediction(const Row&)> predict;
+  std::vector<std::string> warnings = {};
+  std::function<std::optional<Prediction>(const Operation&)> predict_operation = {};
+};
+[[nodiscard]] std::unique_ptr<Model> as_model(ModelFunctions functions);
 
 // The command line's choices beside the table.
 struct ModelOptions {

@@ -84,7 +84,7 @@ RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs) 
   }
   if (!missing.empty()) return RowPrediction::none("", missing);
   try {
-    return model.predict(Row(cells));
+    return model.predict(Row(cells, model.inputs()));
   } catch (const read::InputError& error) {  // a row that no table may have
     return RowPrediction::none("", error.what());
   }
@@ -146,7 +146,7 @@ Row RowReader::read(std::size_t row) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (columns_[i]) read_cell(row, i);
   }
-  return Row(cells_);
+  return Row(cells_, inputs_);
 }
 
 void check_same_machine(const read::Table& table, const read::Machine& machine) {

@@ -22,6 +22,8 @@ class RowReader {
   // Returns the row, until the next call.  Throws read::InputError "FILE: line 7, column m:
   // expected ...".
   [[nodiscard]] Row read(std::size_t row);
+  // Returns the cells of the row that was read last.
+  [[nodiscard]] const std::vector<Cell>& cells() const { return cells_; }
 
  private:
   void read_cell(std::size_t row, std::size_t input);

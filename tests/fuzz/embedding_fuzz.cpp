@@ -1,5 +1,5 @@
 // How often rows are asked for: whatever a table says, sums end and are finite.
-#include "model/calibrated/embedding/index_distribution.hpp"
+#include "model/calibrated/embedding/embedding.hpp"
 #include "property.hpp"
 #include "read/table.hpp"
 

@@ -203,10 +203,20 @@ Prediction as_prediction(const Calibration::Estimate& estimate, std::string_view
   return prediction;
 }
 
-std::string far_away_reason(const Calibration::Estimate& estimate, std::string_view what) {
-  if (!(estimate.distance > kFarAway)) return "";
-  return fmt::format("extrapolated: {:.1f} lengths from the nearest measured {}", estimate.distance,
-                     what);
+RowPrediction as_row(const Calibration::Estimate& estimate, std::string_view bound,
+                     std::string_view what, std::vector<Part> parts, bool has_interval) {
+  RowPrediction prediction;
+  prediction.time_us = estimate.time_us;
+  prediction.bound = bound;
+  prediction.parts = std::move(parts);
+  if (!has_interval) return prediction;
+  prediction.lower_us = estimate.lower_us;
+  prediction.upper_us = estimate.upper_us;
+  if (estimate.distance > kFarAway) {
+    prediction.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured {}",
+                                    estimate.distance, what);
+  }
+  return prediction;
 }
 
 std::vector<std::string> transfer_warnings(bool is_transfer, std::string_view trained_machine,

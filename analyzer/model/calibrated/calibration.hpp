@@ -2,7 +2,7 @@
 // how far it may be trusted, from intervals that held for measurements which the fit had not seen.
 #pragma once
 
-#include "model/prediction.hpp"
+#include "model/model.hpp"
 #include "read/machine.hpp"
 
 #include <Eigen/Cholesky>
@@ -224,10 +224,11 @@ class Calibration {
                                        std::string_view bound, std::string model,
                                        std::string parameters);
 
-// Returns why an estimate is to be doubted, where nothing near it was measured; `what` is "shape"
-// or "size".
-[[nodiscard]] std::string far_away_reason(const Calibration::Estimate& estimate,
-                                          std::string_view what);
+// Returns it as that of a row.  Where nothing near it was measured the reason says so; `what` is
+// "shape" or "size".
+[[nodiscard]] RowPrediction as_row(const Calibration::Estimate& estimate, std::string_view bound,
+                                   std::string_view what, std::vector<Part> parts,
+                                   bool has_interval = true);
 // Returns a warning if the parameters come from another machine than the one that is predicted.
 [[nodiscard]] std::vector<std::string> transfer_warnings(bool is_transfer,
                                                          std::string_view trained_machine,

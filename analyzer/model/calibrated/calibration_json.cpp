@@ -195,4 +195,30 @@ ConformalTable read_conformal(const read::Parameters& parameters) {
   return ConformalTable(std::move(scores), positive(node.member("longest_us")));
 }
 
+Calibration read_calibration(const read::Parameters& parameters, std::size_t point_size,
+                             const FeaturesOf& features, double unit_sigma, bool uses_mean) {
+  return {read_residual(parameters, point_size, features), read_local_scale(parameters),
+          read_conformal(parameters), unit_sigma, uses_mean};
+}
+
+void each_group(const read::Parameters& parameters, const char* member,
+                const std::function<void(const std::string& name, const read::Parameters& own,
+                                         const read::TreeNode& node)>& use) {
+  const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
+  const read::TreeNode groups =
+      read::TreeNode(document, parameters.label).member("parameters").member(member);
+  groups.each_member([&](std::string_view name, const read::TreeNode& node) {
+    const std::string word(name);
+    const nlohmann::json& group = parameters.parameters[member][word];
+    read::Parameters own;
+    own.label = fmt::format("{}: {}", parameters.label, name);
+    own.machine = parameters.machine;
+    static_cast<void>(node.member("parameters"));
+    own.parameters = group["parameters"];
+    if (node.has("residual")) own.residual = group["residual"];
+    if (node.has("conformal")) own.conformal = group["conformal"];
+    use(word, own, node);
+  });
+}
+
 }  // namespace inline_prof::model

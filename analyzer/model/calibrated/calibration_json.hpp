@@ -57,6 +57,16 @@ struct StoredResidual {
 // Returns nothing where the file has none, as older files.
 [[nodiscard]] LocalScale read_local_scale(const read::Parameters& parameters);
 [[nodiscard]] ConformalTable read_conformal(const read::Parameters& parameters);
+// Reads all three.
+[[nodiscard]] Calibration read_calibration(const read::Parameters& parameters,
+                                           std::size_t point_size, const FeaturesOf& features,
+                                           double unit_sigma, bool uses_mean = true);
+
+// Calls `use` for each group in this member of a file's parameters, which has the form of a file's
+// members.  `node`: the group, for complaints.
+void each_group(const read::Parameters& parameters, const char* member,
+                const std::function<void(const std::string& name, const read::Parameters& own,
+                                         const read::TreeNode& node)>& use);
 
 // Four digits: what a fit can know, a quarter of the bytes, and none of the digits in which
 // processors and compilers differ.

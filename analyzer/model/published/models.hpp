@@ -3,7 +3,6 @@
 
 #include "model/model.hpp"
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,42 +27,6 @@ namespace inline_prof::model {
 [[nodiscard]] ModelEntry collective_entry();
 // NVIDIA's package nvidia-matmul-heuristics, where the user has it (docs/models/nvmmh.md).
 [[nodiscard]] ModelEntry nvmmh_entry();
-
-// A row whose cells are asked for by the names of their columns.  A column that the model does not
-// read is as an empty cell.
-class NamedRow {
- public:
-  NamedRow(const Row& row, std::span<const Column> columns) : row_(row), columns_(columns) {}
-
-  [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] double number(std::string_view name, double otherwise = 0) const;
-  [[nodiscard]] std::int64_t whole(std::string_view name) const;
-  [[nodiscard]] bool flag(std::string_view name) const { return number(name) != 0; }
-  [[nodiscard]] const std::string& text(std::string_view name) const;
-  // Returns the first of these columns that has a cell; the last one if none has.
-  [[nodiscard]] std::string_view first_of(std::initializer_list<std::string_view> names) const;
-
- private:
-  [[nodiscard]] std::size_t place(std::string_view name) const;
-
-  const Row& row_;
-  std::span<const Column> columns_;
-};
-
-// Thrown where a model has no answer: how the original ends, and why.
-struct NoAnswer {
-  std::string_view error;
-  std::string reason;
-};
-
-// A model that is a function of a row, which may throw NoAnswer or std::invalid_argument.
-struct RowFunction {
-  std::span<const Column> inputs;
-  std::span<const std::string_view> parts;
-  std::function<RowPrediction(const NamedRow&)> predict;
-  std::vector<std::string> warnings = {};
-};
-[[nodiscard]] std::unique_ptr<Model> as_model(RowFunction function);
 
 // Columns as most of them are.
 [[nodiscard]] constexpr Column size_column(std::string_view name, std::string_view meaning,

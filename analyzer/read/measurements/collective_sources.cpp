@@ -30,19 +30,16 @@ struct Sample {
   double bus_gb_per_s = 0.0;
 };
 
+// Rows of one file, in the place of a table's; `table` has the notes.
 struct Samples {
-  std::vector<Sample> samples;
-  std::vector<std::string> notes;
+  std::string label;
+  std::vector<Sample> samples = {};
+  Measurements table = {};
 };
 
 std::string operation_name(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name == "alltoall" ? "all_to_all" : name == "alltoallv" ? "all_to_allv" : name;
-}
-
-void note_count(Samples& samples, const std::string& label, std::size_t count,
-                std::string_view what) {
-  if (count > 0) samples.notes.push_back(fmt::format("{}: {} {}", label, count, what));
 }
 
 // The ranks that --set says, else those that the file does.
@@ -94,7 +91,7 @@ std::string name_in(std::string_view text) {
 Samples nccl_samples(const std::string& text, const std::string& label,
                      const ConvertSettings& settings) {
   const bool is_in_place = setting_or(settings, "place", "out") == "in";
-  Samples result;
+  Samples result{label};
   std::size_t wrong = 0, absent = 0;
   for (const NcclTest& test : parse_nccl_tests(text, label)) {
     std::string name = test.name;
@@ -120,8 +117,8 @@ Samples nccl_samples(const std::string& text, const std::string& label,
       }
     }
   }
-  note_count(result, label, wrong, "rows with wrong results left out");
-  note_count(result, label, absent, "rows without a time left out");
+  note_count(result.table, label, wrong, "rows with wrong results left out");
+  note_count(result.table, label, absent, "rows without a time left out");
   return result;
 }
 
@@ -136,7 +133,7 @@ Samples param_samples(const std::string& text, const std::string& label,
   const ParamLog log = parse_param_log(text, label);
   const std::string op = op_or(settings, log.collective, label);
   const std::int64_t ranks = ranks_or(settings, log.ranks, label);
-  Samples result;
+  Samples result{label};
   for (const ParamRow& row : log.rows) {
     result.samples.push_back({.op = op,
                               .ranks = ranks,
@@ -161,12 +158,12 @@ std::int64_t rank_count(const Table& table, std::size_t row, std::size_t column)
   return static_cast<std::int64_t>(count);
 }
 
-Samples xla_samples(const Table& table) {
+Samples xla_samples(const Table& table, const ConvertSettings&) {
   const std::size_t op = table.require("opcode"), type = table.require("element_type");
   const std::size_t bytes = table.require("tensor_bytes"), time = table.require("time_us");
   const std::size_t ranks = table.require("devices_per_group");
   const std::size_t algorithm = table.require("algbw_gbps"), bus = table.require("busbw_gbps");
-  Samples result;
+  Samples result{table.label()};
   std::size_t permutes = 0;
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     if (table.cell(row, ranks).empty()) {  // collective-permute: pairs, no group
@@ -181,16 +178,16 @@ Samples xla_samples(const Table& table) {
                               .algorithm_gb_per_s = table.number(row, algorithm),
                               .bus_gb_per_s = table.number(row, bus)});
   }
-  note_count(result, table.label(), permutes, "rows of collective-permute left out");
+  note_count(result.table, table.label(), permutes, "rows of collective-permute left out");
   return result;
 }
 
 // aiconfigurator's nccl_perf counts elements and has milliseconds.
-Samples aiconfigurator_samples(const Table& table) {
+Samples aiconfigurator_samples(const Table& table, const ConvertSettings&) {
   const std::size_t op = table.require("op_name"), type = table.require("nccl_dtype");
   const std::size_t ranks = table.require("num_gpus"), elements = table.require("message_size");
   const std::size_t time = table.require("latency");
-  Samples result;
+  Samples result{table.label()};
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     const std::string word = number_type_word(table.cell(row, type));
     const auto width = number_type_bytes(word);
@@ -208,10 +205,9 @@ Samples aiconfigurator_samples(const Table& table) {
 
 // --- the two kinds ---
 
-Measurements as_samples(Samples samples, const std::string& label) {
-  Measurements result{.columns = {"op", "num_gpus", "bytes", "type", "time_us"},
-                      .rows = {},
-                      .notes = std::move(samples.notes)};
+Measurements as_samples(Samples samples) {
+  Measurements result = std::move(samples.table);
+  result.columns = {"op", "num_gpus", "bytes", "type", "time_us"};
   std::size_t empty = 0;
   for (const Sample& sample : samples.samples) {
     if (!(sample.bytes > 0)) {
@@ -221,12 +217,8 @@ Measurements as_samples(Samples samples, const std::string& label) {
     result.rows.push_back({sample.op, fmt::format("{}", sample.ranks), number_text(sample.bytes),
                            sample.type, number_text(sample.time_us)});
   }
-  if (empty > 0) {
-    result.notes.push_back(
-        fmt::format("{}: {} rows of 0 bytes left out: counts are rounded down to "
-                    "16 bytes a rank",
-                    label, empty));
-  }
+  note_count(result, samples.label, empty,
+             "rows of 0 bytes left out: counts are rounded down to 16 bytes a rank");
   return result;
 }
 
@@ -236,7 +228,8 @@ const std::vector<std::string> kCurveColumns{"curve",         "collective", "num
 
 // Rows of 0 bytes stay: the turning points of a curve are counted in rows.
 Measurements as_curves(Samples samples) {
-  Measurements result{.columns = kCurveColumns, .rows = {}, .notes = std::move(samples.notes)};
+  Measurements result = std::move(samples.table);
+  result.columns = kCurveColumns;
   for (const Sample& sample : samples.samples) {
     result.rows.push_back({fmt::format("{}_{}", sample.op, sample.ranks), sample.op,
                            fmt::format("{}", sample.ranks), number_text(sample.bytes),
@@ -247,26 +240,10 @@ Measurements as_curves(Samples samples) {
   return result;
 }
 
-Measurements samples_of_nccl(const std::string& text, const std::string& label,
-                             const ConvertSettings& settings) {
-  return as_samples(nccl_samples(text, label, settings), label);
-}
-Measurements samples_of_param(const std::string& text, const std::string& label,
-                              const ConvertSettings& settings) {
-  return as_samples(param_samples(text, label, settings), label);
-}
-Measurements samples_of_xla(const Table& table, const ConvertSettings&) {
-  return as_samples(xla_samples(table), table.label());
-}
-Measurements samples_of_aiconfigurator(const Table& table, const ConvertSettings&) {
-  return as_samples(aiconfigurator_samples(table), table.label());
-}
-Measurements curves_of_nccl(const std::string& text, const std::string& label,
-                            const ConvertSettings& settings) {
-  return as_curves(nccl_samples(text, label, settings));
-}
-Measurements curves_of_xla(const Table& table, const ConvertSettings&) {
-  return as_curves(xla_samples(table));
+// A source's rows as one of the two kinds.
+template <auto kRead, auto kMake, typename... Source>
+Measurements converted(const Source&... source) {
+  return kMake(kRead(source...));
 }
 
 // The rows that the published model's own reader keeps, with what it makes of them.
@@ -295,19 +272,19 @@ const std::vector<std::string_view> kXlaColumns{"opcode", "tensor_bytes", "devic
 
 KindSources collective_sources() {
   return {.kind = "collective",
-          .logs = {{"logs of nccl-tests", is_nccl_tests, samples_of_nccl},
-                   {"logs of PARAM", is_param, samples_of_param}},
-          .tables = {{"XLA collectives", kXlaColumns, samples_of_xla},
+          .logs = {{"logs of nccl-tests", is_nccl_tests, converted<nccl_samples, as_samples>},
+                   {"logs of PARAM", is_param, converted<param_samples, as_samples>}},
+          .tables = {{"XLA collectives", kXlaColumns, converted<xla_samples, as_samples>},
                      {"aiconfigurator nccl_perf",
                       {"op_name", "nccl_dtype", "num_gpus", "message_size", "latency"},
-                      samples_of_aiconfigurator}}};
+                      converted<aiconfigurator_samples, as_samples>}}};
 }
 
 KindSources collective_curve_sources() {
   return {.kind = "collective_curve",
-          .logs = {{"logs of nccl-tests", is_nccl_tests, curves_of_nccl},
+          .logs = {{"logs of nccl-tests", is_nccl_tests, converted<nccl_samples, as_curves>},
                    {"logs of PARAM", is_param, curves_of_param}},
-          .tables = {{"XLA collectives", kXlaColumns, curves_of_xla}}};
+          .tables = {{"XLA collectives", kXlaColumns, converted<xla_samples, as_curves>}}};
 }
 
 }  // namespace inline_prof::read

@@ -5,7 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
 
 namespace inline_prof::read {
 namespace {
@@ -49,10 +53,7 @@ Measurements from_deepbench(const Table& table, const ConvertSettings&) {
       result.rows.push_back(std::move(cells));
     }
   }
-  if (uneven > 0) {
-    result.notes.push_back(
-        fmt::format("{}: {} rows with two strides or paddings left out", table.label(), uneven));
-  }
+  note_count(result, table.label(), uneven, "rows with two strides or paddings left out");
   return result;
 }
 
@@ -87,38 +88,37 @@ Measurements from_neusight(const Table& table, const ConvertSettings&) {
   return result;
 }
 
-std::vector<std::string> shape_cells(const SeerLayer& layer) {
-  std::vector<std::string> cells;
+// Adds a layer of SEER's, `more` behind it.
+void add_layer(Measurements& result, const SeerLayer& layer, std::vector<std::string> more) {
+  std::vector<std::string>& cells = result.rows.emplace_back();
   for (const std::int64_t value :
        {layer.batch, layer.in_channels, layer.in_width, layer.in_width, layer.out_channels,
         layer.filter_width, layer.filter_width, layer.stride, layer.padding}) {
     cells.push_back(fmt::format("{}", value));
   }
-  return cells;
+  cells.insert(cells.end(), {"forward", "f32"});
+  std::ranges::move(more, std::back_inserter(cells));
 }
 
-// SEER's 18 columns for one kernel variant.
-Measurements from_seer(const Table& table, const ConvertSettings&) {
+Measurements seer_measurements(std::initializer_list<const char*> more) {
   Measurements result{.columns = kShapeColumns, .rows = {}, .notes = {}};
-  result.columns.insert(result.columns.end(), {"direction", "type", "algo", "time_us"});
-  for (const SeerSample& sample : read_seer_samples(table)) {
-    std::vector<std::string> cells = shape_cells(sample.layer);
-    cells.insert(cells.end(), {"forward", "f32", fmt::format("{}", sample.algorithm),
-                               number_text(sample.time_ms * 1e3)});
-    result.rows.push_back(std::move(cells));
-  }
+  result.columns.insert(result.columns.end(), {"direction", "type"});
+  result.columns.insert(result.columns.end(), more.begin(), more.end());
   return result;
 }
 
-// SEER's 10 columns of whole calls.
-Measurements from_seer_calls(const Table& table, const ConvertSettings&) {
-  Measurements result{.columns = kShapeColumns, .rows = {}, .notes = {}};
-  result.columns.insert(result.columns.end(), {"direction", "type", "algo", "time_us"});
-  for (const SeerTimedLayer& timed : read_seer_timed_layers(table)) {
-    std::vector<std::string> cells = shape_cells(timed.layer);
-    cells.insert(cells.end(), {"forward", "f32", fmt::format("{}", timed.algorithm),
-                               number_text(timed.value * 1e3)});
-    result.rows.push_back(std::move(cells));
+// SEER's 18 columns for one kernel variant, or its 10 columns of whole calls.
+Measurements from_seer(const Table& table, const ConvertSettings&) {
+  Measurements result = seer_measurements({"algo", "time_us"});
+  const auto add = [&](const SeerLayer& layer, std::int64_t algorithm, double time_ms) {
+    add_layer(result, layer, {fmt::format("{}", algorithm), number_text(time_ms * 1e3)});
+  };
+  if (table.find("inst_fp_32") && table.find("block_max")) {
+    for (const SeerSample& sample : read_seer_samples(table))
+      add(sample.layer, sample.algorithm, sample.time_ms);
+  } else {
+    for (const SeerTimedLayer& timed : read_seer_timed_layers(table))
+      add(timed.layer, timed.algorithm, timed.value);
   }
   return result;
 }
@@ -131,13 +131,9 @@ bool is_layer_list(std::string_view text) {
 
 Measurements from_layer_list(const std::string& text, const std::string& label,
                              const ConvertSettings&) {
-  Measurements result{.columns = kShapeColumns, .rows = {}, .notes = {}};
-  result.columns.insert(result.columns.end(), {"direction", "type"});
-  for (const SeerLayer& layer : read_seer_layer_list(text, label)) {
-    std::vector<std::string> cells = shape_cells(layer);
-    cells.insert(cells.end(), {"forward", "f32"});
-    result.rows.push_back(std::move(cells));
-  }
+  Measurements result = seer_measurements({});
+  for (const SeerLayer& layer : read_seer_layer_list(text, label))
+    add_layer(result, layer, {});
   result.notes.push_back(fmt::format("{}: layers without times", label));
   return result;
 }
@@ -159,7 +155,7 @@ KindSources conv_sources() {
                       from_seer},
                      {"SEER calls",
                       {"batch_size", "in_chan", "in_wid", "out_chan", "algo", "time_ms"},
-                      from_seer_calls}}};
+                      from_seer}}};
 }
 
 }  // namespace inline_prof::read

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <stdexcept>
+#include <utility>
 
 namespace inline_prof::read {
 namespace {
@@ -20,16 +22,12 @@ const std::vector<KindSources>& all_sources() {
   return sources;
 }
 
-std::string list(const std::vector<std::string_view>& words) {
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
 std::string expected(const KindSources& sources) {
   std::vector<std::string> names;
   for (const LogSource& log : sources.logs)
     names.emplace_back(log.name);
   for (const TableSource& table : sources.tables) {
-    names.push_back(fmt::format("{} ({})", table.name, list(table.columns)));
+    names.push_back(fmt::format("{} ({})", table.name, fmt::join(table.columns, ", ")));
   }
   return fmt::format("{}", fmt::join(names, "; "));
 }
@@ -49,14 +47,9 @@ void check_settings(const ConvertSettings& settings) {
 
 }  // namespace
 
-const std::vector<std::string>& table_kinds() {
-  static const std::vector<std::string> kinds = [] {
-    std::vector<std::string> names;
-    for (const KindSources& sources : all_sources())
-      names.emplace_back(sources.kind);
-    return names;
-  }();
-  return kinds;
+std::vector<std::string> table_kinds() {
+  const auto kinds = all_sources() | std::views::transform(&KindSources::kind);
+  return {kinds.begin(), kinds.end()};
 }
 
 std::string sources_text() {
@@ -102,19 +95,16 @@ Measurements joined(std::vector<Measurements> parts) {
     }
   }
   // The measured column stands last.
-  std::stable_partition(all.columns.begin(), all.columns.end(),
-                        [](const std::string& column) { return column != "time_us"; });
+  std::ranges::stable_partition(all.columns,
+                                [](const std::string& column) { return column != "time_us"; });
   for (Measurements& part : parts) {
-    std::vector<std::size_t> places;
-    for (const std::string& column : part.columns) {
-      places.push_back(
-          static_cast<std::size_t>(std::ranges::find(all.columns, column) - all.columns.begin()));
-    }
     for (auto& row : part.rows) {
-      std::vector<std::string> cells(all.columns.size());
-      for (std::size_t i = 0; i < places.size(); ++i)
-        cells[places[i]] = std::move(row[i]);
-      all.rows.push_back(std::move(cells));
+      std::vector<std::string>& cells = all.rows.emplace_back();
+      for (const std::string& column : all.columns) {
+        const auto place = std::ranges::find(part.columns, column) - part.columns.begin();
+        const auto i = static_cast<std::size_t>(place);
+        cells.push_back(i < row.size() ? std::move(row[i]) : std::string());
+      }
     }
     all.notes.insert(all.notes.end(), part.notes.begin(), part.notes.end());
   }
@@ -124,46 +114,44 @@ Measurements joined(std::vector<Measurements> parts) {
 std::string csv_text(const Measurements& measurements) {
   std::string text;
   const auto add_line = [&](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) text += ',';
-      text += base::csv_cell(cells[i]);
-    }
-    text += '\n';
+    const auto quoted = cells | std::views::transform(base::csv_cell);
+    text += fmt::format("{}\n", fmt::join(quoted.begin(), quoted.end(), ","));
   };
   add_line(measurements.columns);
-  for (const auto& row : measurements.rows)
-    add_line(row);
+  std::ranges::for_each(measurements.rows, add_line);
   return text;
 }
 
 std::string number_type_word(std::string_view name) {
-  struct LibraryCall {
-    std::string_view theirs;
-    std::string_view ours;
-  };
-  constexpr std::array known{LibraryCall{"float", "f32"},
-                             LibraryCall{"float32", "f32"},
-                             LibraryCall{"fp32", "f32"},
-                             LibraryCall{"F32", "f32"},
-                             LibraryCall{"half", "f16"},
-                             LibraryCall{"float16", "f16"},
-                             LibraryCall{"fp16", "f16"},
-                             LibraryCall{"F16", "f16"},
-                             LibraryCall{"FP16 ip, Mixed math", "f16"},
-                             LibraryCall{"double", "f64"},
-                             LibraryCall{"float64", "f64"},
-                             LibraryCall{"F64", "f64"},
-                             LibraryCall{"bfloat16", "bf16"},
-                             LibraryCall{"BF16", "bf16"},
-                             LibraryCall{"int8", "i8"},
-                             LibraryCall{"int32", "i32"},
-                             LibraryCall{"int64", "i64"}};
-  const auto* const word = std::ranges::find(known, name, &LibraryCall::theirs);
-  return std::string(word == known.end() ? name : word->ours);
+  using Word = std::pair<std::string_view, std::string_view>;
+  constexpr std::array known{Word{"float", "f32"},
+                             Word{"float32", "f32"},
+                             Word{"fp32", "f32"},
+                             Word{"F32", "f32"},
+                             Word{"half", "f16"},
+                             Word{"float16", "f16"},
+                             Word{"fp16", "f16"},
+                             Word{"F16", "f16"},
+                             Word{"double", "f64"},
+                             Word{"float64", "f64"},
+                             Word{"F64", "f64"},
+                             Word{"bfloat16", "bf16"},
+                             Word{"BF16", "bf16"},
+                             Word{"int8", "i8"},
+                             Word{"int32", "i32"},
+                             Word{"int64", "i64"},
+                             Word{"FP16 ip, Mixed math", "f16"}};
+  const auto* const word = std::ranges::find(known, name, &Word::first);
+  return std::string(word == known.end() ? name : word->second);
 }
 
 std::string number_text(double value) {
   return fmt::format("{}", value);
+}
+
+void note_count(Measurements& measurements, const std::string& label, std::size_t count,
+                std::string_view what) {
+  if (count > 0) measurements.notes.push_back(fmt::format("{}: {} {}", label, count, what));
 }
 
 double positive_number(const Table& table, std::size_t row, std::size_t column) {

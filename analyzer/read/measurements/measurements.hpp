@@ -24,7 +24,7 @@ struct Measurements {
 using ConvertSettings = std::map<std::string, std::string>;
 
 // The kinds of tables that there are: "gemm", "memory", "conv", "collective", "collective_curve".
-[[nodiscard]] const std::vector<std::string>& table_kinds();
+[[nodiscard]] std::vector<std::string> table_kinds();
 
 // Returns the sources that a kind can be made from, for --help: a line each.
 [[nodiscard]] std::string sources_text();

@@ -4,8 +4,6 @@
 #include "read/measurements/measurements.hpp"
 #include "read/table.hpp"
 
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +45,10 @@ struct KindSources {
 
 // The number of a cell, which has to be > 0.
 [[nodiscard]] double positive_number(const Table& table, std::size_t row, std::size_t column);
+
+// Adds "LABEL: COUNT WHAT" where something was left out.
+void note_count(Measurements& measurements, const std::string& label, std::size_t count,
+                std::string_view what);
 
 // A setting, or nothing.
 [[nodiscard]] std::string setting_or(const ConvertSettings& settings, const std::string& name,

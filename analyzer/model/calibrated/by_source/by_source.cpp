@@ -25,83 +25,53 @@ constexpr double kOtherWorkSigma = 0.2;
 
 constexpr std::array<std::string_view, 4> kParts{"analytic_us", "sources", "distance", "sigma"};
 
-std::string group_name(const SourceForm& form, const Row& row) {
-  std::string name;
-  for (std::size_t i = 0; i < form.texts; ++i)
-    if (row.has(i)) name += (name.empty() ? "" : " ") + row.text(i);
-  return name;
-}
-
 // A group's name is its source and the types.
 std::string_view types_of(std::string_view group) {
   return group.substr(std::min(group.find(' '), group.size() - 1) + 1);
 }
 
-Prediction operation_prediction(const SourceForm& form, const BySource& model,
-                                const BySource::Answer& answer, const SourceQuery& query) {
-  Prediction prediction = as_prediction(answer.estimate, answer.bound, std::string(form.model),
-                                        model.trained_machine());
-  if (query.work != 1) {
-    prediction.model += fmt::format(", {} times the forward pass", query.work);
+RowPrediction predict_row(const SourceForm& form, const BySource& sources, const Row& row) {
+  SourceQuery query{
+      .types = source_group(form, row), .may_be = {}, .sizes = source_sizes(form, row)};
+  const auto found =
+      row.has("source") ? sources.of_group(query.types, query.sizes) : sources.of_query(query);
+  if (!found) throw NoAnswer{"", fmt::format("the parameters do not hold {}", query.types)};
+  return as_row(found->estimate, found->bound, "shape",
+                {found->analytic_us, static_cast<double>(found->sources), found->estimate.distance,
+                 found->estimate.sigma});
+}
+
+std::optional<Prediction> predict_operation(const SourceForm& form, const BySource& sources,
+                                            const std::string& trained_machine,
+                                            const Operation& operation) {
+  const auto query = form.query(operation);
+  const auto found = query ? sources.of_query(*query) : std::nullopt;
+  if (!found) return std::nullopt;
+  Prediction prediction =
+      as_prediction(found->estimate, found->bound, std::string(form.model), trained_machine);
+  if (query->work != 1) {
+    prediction.model += fmt::format(", {} times the forward pass", query->work);
     prediction.is_extrapolated = true;
   }
   return prediction;
 }
 
-class BySourceModel : public Model {
- public:
-  BySourceModel(const SourceForm& form, const read::Parameters& parameters,
-                const read::Machine& machine)
-      : form_(&form), sources_(form, parameters, machine), machine_id_(machine.id) {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return form_->inputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    SourceQuery query;
-    for (std::size_t i = form_->texts; i < form_->inputs.size(); ++i)
-      query.sizes.push_back(row.number_or(i, 0));
-    if (form_->complete != nullptr) form_->complete(query.sizes);
-    const std::string name = group_name(*form_, row);
-    std::optional<BySource::Answer> found;
-    if (row.has(0)) {
-      found = sources_.of_group(name, query.sizes);
-    } else {
-      query.types = name;
-      found = sources_.of_query(query);
-    }
-    if (!found) return RowPrediction::none("", fmt::format("the parameters do not hold {}", name));
-    RowPrediction prediction;
-    prediction.time_us = found->estimate.time_us;
-    prediction.lower_us = found->estimate.lower_us;
-    prediction.upper_us = found->estimate.upper_us;
-    prediction.bound = found->bound;
-    prediction.reason = far_away_reason(found->estimate, "shape");
-    prediction.parts = {found->analytic_us, static_cast<double>(found->sources),
-                        found->estimate.distance, found->estimate.sigma};
-    return prediction;
-  }
-
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const auto query = form_->query(operation);
-    if (!query) return std::nullopt;
-    const auto found = sources_.of_query(*query);
-    if (!found) return std::nullopt;
-    return operation_prediction(*form_, sources_, *found, *query);
-  }
-
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    return transfer_warnings(sources_.is_transfer(), sources_.trained_machine(), machine_id_);
-  }
-
- private:
-  const SourceForm* form_;
-  BySource sources_;
-  std::string machine_id_;
-};
-
 }  // namespace
+
+std::string source_group(const SourceForm& form, const Row& row) {
+  std::string name;
+  for (const Column& column : form.inputs.first(form.texts))
+    if (row.has(column.name)) name += (name.empty() ? "" : " ") + row.text(column.name);
+  return name;
+}
+
+Sizes source_sizes(const SourceForm& form, const Row& row) {
+  Sizes sizes;
+  for (const Column& column : form.inputs.subspan(form.texts))
+    sizes.push_back(row.number(column.name));
+  if (form.complete != nullptr) form.complete(sizes);
+  return sizes;
+}
 
 SourceGpu::SourceGpu(const read::Machine& machine)
     : units(static_cast<double>(std::max<std::int64_t>(machine.sm_count, 1))),
@@ -115,45 +85,33 @@ SourceGpu::SourceGpu(const read::Machine& machine)
 
 BySource::BySource(const SourceForm& form, const read::Parameters& parameters,
                    const read::Machine& machine)
-    : form_(&form),
-      machine_(machine),
-      trained_machine_(parameters.machine),
-      is_transfer_(parameters.machine != machine.id) {
+    : form_(&form), machine_(machine) {
+  const bool is_transfer = parameters.machine != machine.id;
   const std::vector<read::Machine> known = builtin_machines();
-  const auto trained = std::ranges::find(known, trained_machine_, &read::Machine::id);
+  const auto trained = std::ranges::find(known, parameters.machine, &read::Machine::id);
   const bool has_same_units = trained != known.end() && trained->sm_count == machine.sm_count;
-  const double unit_sigma = is_transfer_
+  const double unit_sigma = is_transfer
                                 ? transfer_sigma(machine, has_same_units, form.transfer_sigmas)
                                 : kSameMachineSigma;
-  const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
-  const read::TreeNode groups =
-      read::TreeNode(document, parameters.label).member("parameters").member(kSourceGroups);
   const std::size_t size_count = form.inputs.size() - form.texts + form.derived;
-  groups.each_member([&](std::string_view name, const read::TreeNode& node) {
-    // A group has the form of a parameter file's members.
-    const nlohmann::json& json = parameters.parameters[kSourceGroups][std::string(name)];
-    read::Parameters own;
-    own.label = fmt::format("{}: {}", parameters.label, name);
-    static_cast<void>(node.member("parameters"));
-    own.parameters = json["parameters"];
-    if (node.has("residual")) own.residual = json["residual"];
-    if (node.has("conformal")) own.conformal = json["conformal"];
-    Group group;
-    group.values = parameter_values(own, form.specs);
-    if (is_transfer_ && !has_same_units && form.carries != nullptr && !form.carries(group.values)) {
-      left_out_.emplace(name);
-      return;
-    }
-    if (form.transfer != nullptr && trained != known.end())
-      form.transfer(name, *trained, machine, group.values);
-    group.variant = static_cast<std::size_t>(node.member(kSourceVariant).integer());
-    if (group.variant >= form.variants) node.member(kSourceVariant).fail("no such way to work");
-    group.rows = static_cast<double>(node.member("rows").integer());
-    const auto features = [&](const RawPoint& point) { return form.features(point); };
-    group.calibration = Calibration(read_residual(own, size_count, features), read_local_scale(own),
-                                    read_conformal(own), unit_sigma);
-    groups_.emplace(name, std::move(group));
-  });
+  each_group(parameters, kSourceGroups,
+             [&](const std::string& name, const read::Parameters& own, const read::TreeNode& node) {
+               Group group;
+               group.values = parameter_values(own, form.specs);
+               if (is_transfer && !has_same_units && form.carries != nullptr &&
+                   !form.carries(group.values)) {
+                 left_out_.insert(name);
+                 return;
+               }
+               if (form.transfer != nullptr && trained != known.end())
+                 form.transfer(name, *trained, machine, group.values);
+               group.variant = static_cast<std::size_t>(node.member(kSourceVariant).integer());
+               if (group.variant >= form.variants)
+                 node.member(kSourceVariant).fail("no such way to work");
+               group.rows = static_cast<double>(node.member("rows").integer());
+               group.calibration = read_calibration(own, size_count, form.features, unit_sigma);
+               groups_.emplace(name, std::move(group));
+             });
 }
 
 BySource::Answer BySource::answer(const Group& group, const Sizes& sizes) const {
@@ -211,8 +169,15 @@ std::optional<BySource::Answer> BySource::of_query(const SourceQuery& query) con
 }
 
 std::unique_ptr<Model> make_by_source(const SourceForm& form, const ModelOptions& options) {
-  return std::make_unique<BySourceModel>(form, choose_parameters(options.params, form.model),
-                                         *options.machine);
+  const read::Parameters parameters = choose_parameters(options.params, form.model);
+  const std::string& machine = options.machine->id;
+  const auto sources = std::make_shared<const BySource>(form, parameters, *options.machine);
+  return as_model({form.inputs, kParts,
+                   [sources, &form](const Row& row) { return predict_row(form, *sources, row); },
+                   transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+                   [sources, &form, trained = parameters.machine](const Operation& operation) {
+                     return predict_operation(form, *sources, trained, operation);
+                   }});
 }
 
 std::vector<ParameterKey> source_keys(const SourceForm& form, const Operation& operation) {

@@ -142,8 +142,6 @@ class BySource {
   [[nodiscard]] std::optional<Answer> of_group(std::string_view group, const Sizes& sizes) const;
   // Asks all sources that may be meant.
   [[nodiscard]] std::optional<Answer> of_query(const SourceQuery& query) const;
-  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
-  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
   struct Group {
@@ -156,11 +154,13 @@ class BySource {
 
   const SourceForm* form_;
   read::Machine machine_;
-  std::string trained_machine_;
-  bool is_transfer_ = false;
   std::map<std::string, Group, std::less<>> groups_;
   std::set<std::string, std::less<>> left_out_;  // of another generation, see carries()
 };
+
+// Return the group's name in the words of a row, and its sizes.
+[[nodiscard]] std::string source_group(const SourceForm& form, const Row& row);
+[[nodiscard]] Sizes source_sizes(const SourceForm& form, const Row& row);
 
 [[nodiscard]] std::unique_ptr<Model> make_by_source(const SourceForm& form,
                                                     const ModelOptions& options);

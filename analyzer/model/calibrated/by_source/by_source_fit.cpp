@@ -32,15 +32,8 @@ struct Group {
 std::map<std::string, Group> groups_of(const SourceForm& form, const MeasuredRows& rows) {
   std::map<std::string, Group> groups;
   for (const MeasuredRow& row : rows) {
-    std::string name;
-    for (std::size_t i = 0; i < form.texts; ++i)
-      if (!row.texts[i].empty()) name += (name.empty() ? "" : " ") + row.texts[i];
-    model::Sizes sizes;
-    for (std::size_t i = form.texts; i < form.inputs.size(); ++i)
-      sizes.push_back(std::isfinite(row.numbers[i]) ? row.numbers[i] : 0);
-    if (form.complete != nullptr) form.complete(sizes);
-    Group& group = groups[name];
-    group.sizes.push_back(std::move(sizes));
+    Group& group = groups[model::source_group(form, row.cells())];
+    group.sizes.push_back(model::source_sizes(form, row.cells()));
     group.log_measured.push_back(std::log(row.time_us));
   }
   return groups;

@@ -10,16 +10,93 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::model {
 namespace {
 
-enum Input : std::size_t { kOp, kRanks, kBytes, kType, kStack };
+constexpr double kSoftness = 20;
+
+// Starts: between NCCL's own constants for NVLink and the H200 tables of NVIDIA's AIConfigurator.
+constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces + 1> kParameters{{
+    {"start0_us", 4, 0.05, 0.05, 20, "of the protocol for small messages"},
+    {"step0_us", 0.7, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth0_gb_per_s", 30, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth0", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"start1_us", 8, 0.05, 0.05, 20, "of the protocol for middle sizes"},
+    {"step1_us", 1.5, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth1_gb_per_s", 120, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth1", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"start2_us", 20, 0.05, 0.05, 20, "of the protocol for large messages"},
+    {"step2_us", 3, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth2_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth2", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
+    {kSwitchParameter, 300, 0.05, 0.05, 20, "of a GPU, to a switch that adds"},
+}};
+constexpr std::size_t kWithoutSwitch = 4 * CollectiveAnalytic::kPieces;
+
+constexpr std::array<std::pair<std::string_view, CollectiveKind>, 9> kNames{{
+    {"allreduce", CollectiveKind::kAllReduce},
+    {"allgather", CollectiveKind::kAllGather},
+    {"reducescatter", CollectiveKind::kReduceScatter},
+    {"alltoall", CollectiveKind::kAllToAll},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"sendrecv", CollectiveKind::kSendRecv},
+    {"send", CollectiveKind::kSendRecv},
+    {"recv", CollectiveKind::kSendRecv},
+    {"collectivepermute", CollectiveKind::kSendRecv},
+}};
+
+double steps_of(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return ranks - 1;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast:
+      return ranks;
+    case CollectiveKind::kSendRecv:
+      return 1;
+  }
+  return 1;
+}
+
+double ratio_of(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1) / ranks;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return (ranks - 1) / ranks;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kSendRecv:
+      return 1;
+  }
+  return 1;
+}
+
+// The bandwidth on `ranks` GPUs over that on 4, where that on 8 is `growth` times that on 2.  It is
+// 1 - own/n but for a factor: a rank's own part of the data, S/n, is copied or reduced too, and
+// takes `own` of what a part from another rank would take.  So it has a limit for many ranks.
+double growth_to(double growth, double ranks) {
+  const double own = (growth - 1) / (growth / 2 - 1.0 / 8);
+  return (1 - own / ranks) / (1 - own / 4);
+}
+
+double soft_minimum(double a, double b) {
+  const double least = std::min(a, b);
+  return least * std::pow(1 + std::pow(least / std::max(a, b), kSoftness), -1 / kSoftness);
+}
 
 constexpr std::array<Column, 5> kInputs{{
     {"op", "", ColumnKind::kText, 0, 0, true, "all_reduce, all_gather, reduce_scatter, all_to_all"},
@@ -48,76 +125,45 @@ constexpr std::array<OwnKernel, 8> kOwnAllReduces{{{"cross_device_reduce", 0, 2}
                                                    {"one_shot_all_reduce", 0, 3},
                                                    {"two_shot_all_reduce", 0, 3}}};
 
-class CollectiveModel : public Model {
- public:
-  CollectiveModel(const read::Parameters& parameters, const std::optional<read::Machine>& machine)
-      : collectives_(parameters, machine ? &*machine : nullptr),
-        machine_id_(machine ? machine->id : "") {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const auto kind = collective_kind(row.text(kOp));
-    if (!kind) {
-      return RowPrediction::none("", fmt::format("unknown collective {}", row.text(kOp)));
-    }
-    const std::string type = row.has(kType) ? row.text(kType) : std::string();
-    const std::string stack = row.has(kStack) ? row.text(kStack) : std::string();
-    const auto found =
-        collectives_.predict(*kind, type, row.number(kBytes), row.number(kRanks), stack);
-    if (!found) {
-      return RowPrediction::none(
-          "", fmt::format("the parameters do not hold {}", collective_kind_name(*kind)));
-    }
-    RowPrediction prediction;
-    prediction.time_us = found->estimate.time_us;
-    prediction.lower_us = found->estimate.lower_us;
-    prediction.upper_us = found->estimate.upper_us;
-    prediction.bound = found->analytic.bound;
-    prediction.reason = found->is_other_type ? "measured with another type only"
-                                             : far_away_reason(found->estimate, "size");
-    prediction.parts = {found->analytic.time_us, found->analytic.latency_us,
-                        found->analytic.transfer_us, found->estimate.distance,
-                        found->estimate.sigma};
-    return prediction;
+RowPrediction predict_row(const CalibratedCollectives& collectives, const Row& row) {
+  const auto kind = collective_kind(row.text("op"));
+  if (!kind) throw NoAnswer{"", fmt::format("unknown collective {}", row.text("op"))};
+  const auto found = collectives.predict(*kind, row.text("type"), row.number("bytes"),
+                                         row.number("num_gpus"), row.text("stack"));
+  if (!found) {
+    throw NoAnswer{"", fmt::format("the parameters do not hold {}", collective_kind_name(*kind))};
   }
+  const auto& [time_us, latency_us, transfer_us, piece, bound] = found->analytic;
+  RowPrediction prediction =
+      as_row(found->estimate, bound, "size",
+             {time_us, latency_us, transfer_us, found->estimate.distance, found->estimate.sigma});
+  if (found->is_other_type) prediction.reason = "measured with another type only";
+  return prediction;
+}
 
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const read::Op& op = operation.op;
-    const auto name = op.get<std::string>("op");
-    const auto bytes = op.get<std::int64_t>("bytes"), ranks = op.get<std::int64_t>("ranks");
-    const auto kind = name ? collective_kind(*name) : std::nullopt;
-    if (!kind || !bytes || !ranks || *bytes < 1 || *ranks < 2) return std::nullopt;
-    const auto size = static_cast<double>(*bytes);
-    // A link joins two, however many the communicator has.
-    const double members = *kind == CollectiveKind::kSendRecv ? 2 : static_cast<double>(*ranks);
-    const auto* const own =
-        std::find_if(kOwnAllReduces.begin(), kOwnAllReduces.end(), [&](const OwnKernel& known) {
-          return operation.kernel.name.find(known.word) != std::string_view::npos;
-        });
-    const auto found =
-        own == kOwnAllReduces.end()
-            ? collectives_.predict(*kind, op.get<std::string>("type").value_or(""), size, members)
-            : collectives_.predict_any_of(
-                  *kind, std::span(kOwnKernels).subspan(own->first, own->count), size, members);
-    if (!found) return std::nullopt;
-    Prediction prediction = as_prediction(found->estimate, found->analytic.bound, "collective",
-                                          std::string(found->trained_machine));
-    if (found->is_other_type || found->is_other_rank_count) prediction.is_extrapolated = true;
-    return prediction;
-  }
-
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    return transfer_warnings(collectives_.is_transfer(), collectives_.trained_machine(),
-                             machine_id_);
-  }
-
- private:
-  CalibratedCollectives collectives_;
-  std::string machine_id_;
-};
+std::optional<Prediction> predict_operation(const CalibratedCollectives& collectives,
+                                            const Operation& operation) {
+  const read::Op& op = operation.op;
+  const auto kind = collective_kind(op.get<std::string>("op").value_or(""));
+  const auto bytes = op.get<std::int64_t>("bytes"), ranks = op.get<std::int64_t>("ranks");
+  if (!kind || !bytes || !ranks || *bytes < 1 || *ranks < 2) return std::nullopt;
+  const auto size = static_cast<double>(*bytes);
+  // A link joins two, however many the communicator has.
+  const double members = *kind == CollectiveKind::kSendRecv ? 2 : static_cast<double>(*ranks);
+  const auto* const own = std::ranges::find_if(kOwnAllReduces, [&](const OwnKernel& known) {
+    return operation.kernel.name.find(known.word) != std::string_view::npos;
+  });
+  const auto found =
+      own == kOwnAllReduces.end()
+          ? collectives.predict(*kind, op.get<std::string>("type").value_or(""), size, members)
+          : collectives.predict_any_of(
+                *kind, std::span(kOwnKernels).subspan(own->first, own->count), size, members);
+  if (!found) return std::nullopt;
+  Prediction prediction = as_prediction(found->estimate, found->analytic.bound, "collective",
+                                        std::string(found->trained_machine));
+  if (found->is_other_type || found->is_other_rank_count) prediction.is_extrapolated = true;
+  return prediction;
+}
 
 std::unique_ptr<Model> make(const ModelOptions& options) {
   if (options.edition == Edition::kPublished) {
@@ -130,13 +176,15 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
     throw std::invalid_argument(
         "--edition calibrated needs --params: what prof-model fit has written");
   }
-  return std::make_unique<CollectiveModel>(choose_parameters(options.params, "collective"),
-                                           options.machine);
+  const read::Parameters parameters = choose_parameters(options.params, "collective");
+  const auto collectives = std::make_shared<const CalibratedCollectives>(
+      parameters, options.machine ? &*options.machine : nullptr);
+  const std::string machine = options.machine ? options.machine->id : parameters.machine;
+  return as_model(
+      {kInputs, kParts, [collectives](const Row& row) { return predict_row(*collectives, row); },
+       transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+       [collectives](const Operation& op) { return predict_operation(*collectives, op); }});
 }
-
-}  // namespace
-
-namespace {
 
 // Returns the compute capability's first number; empty for a machine that nobody knows.
 std::string generation_of(const read::Machine& machine) {
@@ -160,6 +208,75 @@ double links_over_those_of(std::string_view trained, const read::Machine& machin
 
 }  // namespace
 
+std::optional<CollectiveKind> collective_kind(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '_' && c != '-')
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [known, kind] : kNames) {
+    if (letters == known) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string_view collective_kind_name(CollectiveKind kind) {
+  constexpr std::array<std::string_view, 6> names{"all_reduce", "all_gather", "reduce_scatter",
+                                                  "all_to_all", "broadcast",  "send_recv"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+bool can_switch_add(CollectiveKind kind, std::string_view type) {
+  constexpr std::array<std::string_view, 4> never_added{"i8", "u8", "f8e4m3", "f8e5m2"};
+  return kind == CollectiveKind::kAllReduce &&
+         std::find(never_added.begin(), never_added.end(), type) == never_added.end();
+}
+
+std::span<const ParameterSpec> CollectiveAnalytic::parameters(bool can_switch_add) {
+  return std::span(kParameters).first(can_switch_add ? kParameters.size() : kWithoutSwitch);
+}
+
+CollectiveAnalytic::CollectiveAnalytic(CollectiveKind kind, bool can_switch_add,
+                                       std::span<const double> values)
+    : kind_(kind), can_switch_add_(can_switch_add) {
+  const std::size_t expected = parameters(can_switch_add).size();
+  if (values.size() != expected) {
+    throw std::invalid_argument(
+        fmt::format("collective: {} parameters, expected {}", values.size(), expected));
+  }
+  std::copy(values.begin(), values.end(), values_.begin());
+}
+
+CollectiveTime CollectiveAnalytic::predict(double bytes, double ranks) const {
+  const double steps = steps_of(kind_, ranks);
+  const double kilobytes = bytes * ratio_of(kind_, ranks) / 1e3;
+  std::array<CollectiveTime, kPieces> pieces;
+  CollectiveTime best;
+  for (std::size_t j = 0; j < kPieces; ++j) {
+    const double* value = &values_[4 * j];
+    CollectiveTime& piece = pieces[j];
+    piece.piece = j;
+    piece.latency_us = value[0] + value[1] * steps;
+    piece.transfer_us = kilobytes / (value[2] * growth_to(value[3], ranks));
+    if (can_switch_add_ && j + 1 == kPieces) {
+      const double by_switch_us = bytes / 1e3 * (1 + 1 / ranks) / values_[kWithoutSwitch];
+      piece.transfer_us = soft_minimum(piece.transfer_us, by_switch_us);
+    }
+    piece.time_us = piece.latency_us + piece.transfer_us;
+    if (j == 0 || piece.time_us < best.time_us) best = piece;
+  }
+  double sum = 0;
+  for (const CollectiveTime& piece : pieces)
+    sum += std::pow(best.time_us / piece.time_us, kSoftness);
+  best.time_us *= std::pow(sum, -1 / kSoftness);
+  best.bound = best.latency_us > best.transfer_us ? "latency" : "bandwidth";
+  return best;
+}
+
+Eigen::VectorXd collective_features(double bytes, double ranks) {
+  return Eigen::Vector2d(std::log2(bytes), std::log2(ranks));
+}
+
 std::string collective_group(CollectiveKind kind, std::string_view type, std::string_view stack) {
   if (!stack.empty()) return fmt::format("{} of {}", collective_kind_name(kind), stack);
   const bool is_any = type.empty() || kind != CollectiveKind::kAllReduce;
@@ -167,17 +284,15 @@ std::string collective_group(CollectiveKind kind, std::string_view type, std::st
 }
 
 CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
-                                             const read::Machine* machine, bool is_one_of_several)
-    : trained_machine_(parameters.machine),
-      is_transfer_(machine != nullptr && machine->id != parameters.machine) {
+                                             const read::Machine* machine, bool is_one_of_several) {
   add_groups(parameters, machine, {});
   // Timed on this GPU alone.
   if (machine != nullptr && !predict(CollectiveKind::kSendRecv, "", 1, 2)) {
     add_groups(choose_parameters("collective_h100-sxm5-80gb", parameters.model), machine,
                CollectiveKind::kSendRecv);
   }
-  if (!is_transfer_ || is_one_of_several) return;
-  std::set<std::string> generations{generation_of(trained_machine_)};
+  if (machine == nullptr || machine->id == parameters.machine || is_one_of_several) return;
+  std::set<std::string> generations{generation_of(parameters.machine)};
   const std::string own = generation_of(*machine);
   if (own.empty() || !generations.insert(own).second) return;
   for (const std::string& set : shipped_sets(parameters.model, "")) {
@@ -195,42 +310,27 @@ void CalibratedCollectives::add_groups(const read::Parameters& parameters,
   constexpr TransferSigmas sigmas{.same_units = 0.03, .from_hopper = 0.17, .before_hopper = 0.205};
   const double unit_sigma =
       is_transfer ? transfer_sigma(*machine, links == 1, sigmas) : kSameMachineSigma;
-  const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
-  const read::TreeNode groups =
-      read::TreeNode(document, parameters.label).member("parameters").member(kCollectiveGroups);
-  groups.each_member([&](std::string_view name, const read::TreeNode& group) {
-    const auto kind = collective_kind(name.substr(0, name.find(' ')));
-    if (!kind) group.fail("expected the name of a collective and a type");
-    if (only && kind != only) return;
-    // A group has the form of a parameter file's members.
-    const nlohmann::json& json = parameters.parameters[kCollectiveGroups][std::string(name)];
-    read::Parameters own;
-    own.label = fmt::format("{}: {}", parameters.label, name);
-    static_cast<void>(group.member("parameters"));
-    own.parameters = json["parameters"];
-    if (group.has("residual")) own.residual = json["residual"];
-    own.conformal = parameters.conformal;  // all groups share their scores
-    const std::size_t blank = name.find(' ');
-    const std::string_view type = blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1);
-    const bool with_switch = !type.starts_with("of ") && can_switch_add(*kind, type);
-    std::vector<double> values;
-    for (const ParameterSpec& spec : CollectiveAnalytic::parameters(with_switch)) {
-      const bool is_bandwidth = spec.name.find("gb_per_s") != std::string_view::npos;
-      values.push_back(own.number(spec.name) * (is_bandwidth ? links : 1));
-      if (!(values.back() > 0)) {
-        group.member("parameters").member(spec.name).fail("expected a number > 0");
-      }
-    }
-    const auto features = [](const RawPoint& point) {
-      return collective_features(point[0], point[1]);
-    };
-    const std::vector<double> rank_counts = own.numbers("rank_counts");
-    groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
-                                Calibration(read_residual(own, 2, features), read_local_scale(own),
-                                            read_conformal(own), unit_sigma),
-                                {rank_counts.begin(), rank_counts.end()},
-                                parameters.machine});
-  });
+  each_group(parameters, kCollectiveGroups,
+             [&](const std::string& name, read::Parameters own, const read::TreeNode& group) {
+               const auto kind = collective_kind(name.substr(0, name.find(' ')));
+               if (!kind) group.fail("expected the name of a collective and a type");
+               if (only && kind != only) return;
+               own.conformal = parameters.conformal;  // all groups share their scores
+               const std::string type = name.substr(std::min(name.find(' '), name.size() - 1) + 1);
+               const bool with_switch = !type.starts_with("of ") && can_switch_add(*kind, type);
+               const auto specs = CollectiveAnalytic::parameters(with_switch);
+               std::vector<double> values = parameter_values(own, specs);
+               for (std::size_t i = 0; i < specs.size(); ++i)
+                 if (specs[i].name.find("gb_per_s") != std::string_view::npos) values[i] *= links;
+               const auto features = [](const RawPoint& point) {
+                 return collective_features(point[0], point[1]);
+               };
+               const std::vector<double> rank_counts = own.numbers("rank_counts");
+               groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
+                                           read_calibration(own, 2, features, unit_sigma),
+                                           {rank_counts.begin(), rank_counts.end()},
+                                           parameters.machine});
+             });
 }
 
 std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(

@@ -126,8 +126,6 @@ class CalibratedCollectives {
   [[nodiscard]] std::optional<Prediction> predict_any_of(CollectiveKind kind,
                                                          std::span<const std::string_view> stacks,
                                                          double bytes, double ranks) const;
-  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
-  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
   struct Group {
@@ -144,8 +142,6 @@ class CalibratedCollectives {
                   std::optional<CollectiveKind> only);
 
   std::map<std::string, Group, std::less<>> groups_;
-  std::string trained_machine_;
-  bool is_transfer_ = false;
   std::vector<CalibratedCollectives> other_generations_;
 };
 

@@ -22,8 +22,6 @@ using Eigen::Index;
 using model::CollectiveAnalytic;
 using model::ColumnKind;
 
-enum Input : std::size_t { kOp, kRanks, kBytes, kType, kStack };
-
 constexpr std::array<model::Column, 5> kInputs{{
     {"op", "", ColumnKind::kText, 0, 0, true, "collective"},
     {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
@@ -48,10 +46,11 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
   std::map<std::string, Group> groups;
   std::vector<BoundedRow> bounded;
   for (const MeasuredRow& row : rows) {
-    const auto kind = model::collective_kind(row.texts[kOp]);
+    const model::Row cells = row.cells();
+    const auto kind = model::collective_kind(cells.text("op"));
     if (!kind) {
       throw read::InputError(
-          fmt::format("{}, column op: unknown collective {}", row.place, row.texts[kOp]));
+          fmt::format("{}, column op: unknown collective {}", row.place, cells.text("op")));
     }
     // Milliseconds as microseconds, or seconds: the fastest protocol takes several.
     if (row.time_us < kLeastTimeUs) {
@@ -60,12 +59,12 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
                       "another unit?",
                       row.place, kLeastTimeUs, row.time_us));
     }
-    const std::string& stack = row.texts[kStack];
-    Group& group = groups[model::collective_group(*kind, row.texts[kType], stack)];
+    const std::string &stack = cells.text("stack"), &type = cells.text("type");
+    Group& group = groups[model::collective_group(*kind, type, stack)];
     group.kind = *kind;
-    group.can_switch_add = stack.empty() && model::can_switch_add(*kind, row.texts[kType]);
+    group.can_switch_add = stack.empty() && model::can_switch_add(*kind, type);
     group.rows.push_back(&row);
-    if (row.numbers[kBytes] <= kSmallMessageBytes) bounded.push_back({&row, 0});
+    if (cells.number("bytes") <= kSmallMessageBytes) bounded.push_back({&row, 0});
   }
   refuse_another_unit(std::move(bounded));
   return groups;
@@ -81,10 +80,10 @@ CalibratedProblem problem_of(const Group& group) {
   problem.features.resize(count, 2);
   for (Index i = 0; i < count; ++i) {
     const MeasuredRow& row = *group.rows[static_cast<std::size_t>(i)];
+    const double bytes = row.cells().number("bytes"), ranks = row.cells().number("num_gpus");
     problem.log_measured[i] = std::log(row.time_us);
-    problem.features.row(i) =
-        model::collective_features(row.numbers[kBytes], row.numbers[kRanks]).transpose();
-    problem.points.push_back({row.numbers[kBytes], row.numbers[kRanks]});
+    problem.features.row(i) = model::collective_features(bytes, ranks).transpose();
+    problem.points.push_back({bytes, ranks});
   }
   problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
   const auto kind = group.kind;
@@ -131,7 +130,7 @@ nlohmann::json fit_group(const std::string& name, const Group& group, const FitR
   summary += fmt::format("{}: {}", name, fit_calibrated(problem_of(group), own_request, own));
   std::set<double> rank_counts;
   for (const MeasuredRow* row : group.rows)
-    rank_counts.insert(row->numbers[kRanks]);
+    rank_counts.insert(row->cells().number("num_gpus"));
   own.parameters["rank_counts"] = rank_counts;
   const model::ConformalTable table = model::read_conformal(own);
   for (const auto& [regime, values] : table.scores())

@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -19,9 +18,8 @@ namespace inline_prof::model {
 namespace {
 
 constexpr double kMostSide = 1 << 20;  // larger ones are bytes, not elements
-constexpr std::size_t kShapeNumbers = 12;
 
-constexpr std::array<Column, conv_columns::kCount> kInputs{{
+constexpr std::array<Column, 16> kInputs{{
     {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "images"},
     {"c", "", ColumnKind::kInteger, 1, kMostSide, true, "channels of the input"},
     {"h", "", ColumnKind::kInteger, 1, kMostSide, true, "height of the input"},
@@ -49,7 +47,6 @@ constexpr std::array<std::string_view, 10> kParts{
 // Kernels that take so many launches of the timer are most of what was timed.
 constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 ConvDirection direction_of(const read::Parameters& parameters) {
   const std::string name = key_word(parameters, "direction");
@@ -62,16 +59,23 @@ ConvDirection direction_of(const read::Parameters& parameters) {
 }
 
 // A parameter file's points are numbers above 0, so what may be 0 stands there one higher.
-ConvShape shape_of(const RawPoint& point) {
-  std::array<double, kShapeNumbers> numbers{};
-  std::copy_n(point.begin(), kShapeNumbers, numbers.begin());
-  numbers[conv_columns::kPad] -= 1;
-  numbers[conv_columns::kPadW] -= 1;
-  return conv_shape(numbers);
+ConvShape shape_of(const RawPoint& p) {
+  return {.n = p[0],
+          .c = p[1],
+          .h = p[2],
+          .w = p[3],
+          .k = p[4],
+          .r = p[5],
+          .s = p[6],
+          .stride_h = p[7],
+          .stride_w = p[9],
+          .pad_h = p[8] - 1,
+          .pad_w = p[10] - 1,
+          .groups = p[11]};
 }
 
 std::optional<ConvKernel> kernel_of(const RawPoint& point) {
-  const double* known = &point[kShapeNumbers];
+  const double* known = &point[12];       // behind the shape
   const double algorithm = known[0] - 2;  // 1: not known
   if (algorithm < 0) return std::nullopt;
   return ConvKernel{.algorithm = static_cast<ConvAlgorithm>(
@@ -139,129 +143,82 @@ std::vector<ParameterKey> parameter_keys(const Operation& operation) {
   return {{fmt::format("{}_{}", type, direction), type == "f16" ? "f16" : ""}};
 }
 
-class ConvModel : public Model {
- public:
-  ConvModel(const ModelOptions& options, const read::Parameters& parameters)
-      : conv_(parameters, *options.machine, setting(options, kMultipliedAs, "")),
-        machine_id_(options.machine->id) {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    using namespace conv_columns;
-    if (row.has(kType) && row.text(kType) != conv_.type()) {
-      return RowPrediction::none(
-          "", fmt::format("the parameters are for {}, not for {}", conv_.type(), row.text(kType)));
+RowPrediction predict_row(const CalibratedConv& conv, const Row& row) {
+  for (const auto& [column, own] :
+       {std::pair("type", &conv.type()), std::pair("direction", &conv.direction())}) {
+    if (row.has(column) && row.text(column) != *own) {
+      throw NoAnswer{"",
+                     fmt::format("the parameters are for {}, not for {}", *own, row.text(column))};
     }
-    if (row.has(kDirection) && row.text(kDirection) != conv_.direction()) {
-      return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
-                                                 conv_.direction(), row.text(kDirection)));
-    }
-    std::array<double, kShapeNumbers> numbers{};
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      numbers[i] = row.has(i) ? row.number(i) : kNone;
-    }
-    const ConvShape shape = conv_shape(numbers);
-    const std::string wrong = complaint_about(shape);
-    if (!wrong.empty()) return RowPrediction::none("", wrong);
-
-    std::optional<ConvKernel> kernel;
-    if (conv_.knows_kernels()) {
-      if (!row.has(kKernelName)) {
-        return RowPrediction::none("", "the parameters are for kernels that are known by name");
-      }
-      kernel = parse_conv_kernel(row.text(kKernelName), shape.r, shape.s, shape.stride_h);
-      if (!kernel) return RowPrediction::none("", "the kernel's name is of no known convolution");
-    }
-    std::optional<double> progress;
-    if (row.has(kProgress)) progress = row.number(kProgress);
-    return filled(conv_.predict(shape, kernel, progress));
   }
-
-  // Kernels that compute no convolution are not predicted, nor are unknown ones of single
-  // precision.
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const auto shape = shape_of(operation.op);
-    if (!shape || type_of(operation.op) != conv_.type() ||
-        direction_of(operation.op) != conv_.direction()) {
-      return std::nullopt;
-    }
-    const std::string_view name = operation.kernel.name;
-    auto kernel = parse_conv_kernel(name, shape->r, shape->s, shape->stride_h);
-    if (!kernel && (conv_.knows_kernels() || !name.empty())) return std::nullopt;
-    if (kernel && !conv_.knows_kernels()) kernel->blocks = operation.kernel.blocks;
-    const auto found = conv_.predict_kernels(*shape, kernel, operation.machine.launch_floor_us);
-    if (!found) return std::nullopt;
-    return as_prediction(
-        found->estimate, found->analytic.bound, "conv",
-        fmt::format("{} {} {}", conv_.trained_machine(), conv_.type(), conv_.direction()));
+  const ConvShape shape = conv_shape(row);
+  if (std::string wrong = complaint_about(shape); !wrong.empty())
+    throw NoAnswer{"", std::move(wrong)};
+  std::optional<ConvKernel> kernel;
+  if (conv.knows_kernels()) {
+    if (!row.has("kernel_name"))
+      throw NoAnswer{"", "the parameters are for kernels that are known by name"};
+    kernel = parse_conv_kernel(row.text("kernel_name"), shape.r, shape.s, shape.stride_h);
+    if (!kernel) throw NoAnswer{"", "the kernel's name is of no known convolution"};
   }
+  std::optional<double> progress;
+  if (row.has("progress")) progress = row.number("progress");
+  const auto [analytic, estimate] = conv.predict(shape, kernel, progress);
+  if (!std::isfinite(estimate.time_us))
+    throw NoAnswer{"", "the convolution is too large for a time"};
+  return as_row(estimate, analytic.bound, "shape",
+                {std::string(conv_algorithm_name(analytic.algorithm)), analytic.time_us,
+                 analytic.compute_us, analytic.memory_us, analytic.transform_us,
+                 fmt::format("{:g}x{:g}", analytic.tile_m, analytic.tile_n), analytic.waves,
+                 estimate.distance, estimate.sigma, conv.knows_kernels() ? 1.0 : 0.0},
+                conv.has_interval());
+}
 
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    return transfer_warnings(conv_.is_transfer(), conv_.trained_machine(), machine_id_);
+// Kernels that compute no convolution are not predicted, nor are unknown ones of single precision.
+std::optional<Prediction> predict_operation(const CalibratedConv& conv,
+                                            const Operation& operation) {
+  const auto shape = shape_of(operation.op);
+  if (!shape || type_of(operation.op) != conv.type() ||
+      direction_of(operation.op) != conv.direction()) {
+    return std::nullopt;
   }
-
- private:
-  [[nodiscard]] RowPrediction filled(const CalibratedConv::Prediction& prediction) const {
-    const ConvTime& analytic = prediction.analytic;
-    const Calibration::Estimate& estimate = prediction.estimate;
-    if (!std::isfinite(estimate.time_us)) {
-      return RowPrediction::none("", "the convolution is too large for a time");
-    }
-    RowPrediction row;
-    row.time_us = estimate.time_us;
-    row.bound = analytic.bound;
-    if (conv_.has_interval()) {
-      row.lower_us = estimate.lower_us;
-      row.upper_us = estimate.upper_us;
-      row.reason = far_away_reason(estimate, "shape");
-    }
-    row.parts = {std::string(conv_algorithm_name(analytic.algorithm)),
-                 analytic.time_us,
-                 analytic.compute_us,
-                 analytic.memory_us,
-                 analytic.transform_us,
-                 fmt::format("{:g}x{:g}", analytic.tile_m, analytic.tile_n),
-                 analytic.waves,
-                 estimate.distance,
-                 estimate.sigma,
-                 conv_.knows_kernels() ? 1.0 : 0.0};
-    return row;
-  }
-
-  CalibratedConv conv_;
-  std::string machine_id_;
-};
+  const std::string_view name = operation.kernel.name;
+  auto kernel = parse_conv_kernel(name, shape->r, shape->s, shape->stride_h);
+  if (!kernel && (conv.knows_kernels() || !name.empty())) return std::nullopt;
+  if (kernel && !conv.knows_kernels()) kernel->blocks = operation.kernel.blocks;
+  const auto found = conv.predict_kernels(*shape, kernel, operation.machine.launch_floor_us);
+  if (!found) return std::nullopt;
+  return as_prediction(
+      found->estimate, found->analytic.bound, "conv",
+      fmt::format("{} {} {}", conv.trained_machine(), conv.type(), conv.direction()));
+}
 
 std::unique_ptr<Model> make_conv(const ModelOptions& options) {
-  return std::make_unique<ConvModel>(options, choose_parameters(options.params, "conv"));
+  const read::Parameters parameters = choose_parameters(options.params, "conv");
+  const std::string& machine = options.machine->id;
+  const auto conv = std::make_shared<const CalibratedConv>(parameters, *options.machine,
+                                                           setting(options, kMultipliedAs, ""));
+  return as_model({kInputs, kParts, [conv](const Row& row) { return predict_row(*conv, row); },
+                   transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+                   [conv](const Operation& op) { return predict_operation(*conv, op); }});
 }
 
 }  // namespace
 
-std::span<const Column> conv_columns::all() {
-  return kInputs;
-}
-
-ConvShape conv_shape(std::span<const double> numbers) {
-  using namespace conv_columns;
-  const auto or_else = [&](std::size_t input, double otherwise) {
-    return std::isnan(numbers[input]) ? otherwise : numbers[input];
-  };
-  return {.n = numbers[kN],
-          .c = numbers[kC],
-          .h = numbers[kH],
-          .w = numbers[kW],
-          .k = numbers[kK],
-          .r = numbers[kR],
-          .s = numbers[kS],
-          .stride_h = numbers[kStride],
-          .stride_w = or_else(kStrideW, numbers[kStride]),
-          .pad_h = numbers[kPad],
-          .pad_w = or_else(kPadW, numbers[kPad]),
-          .groups = or_else(kGroups, 1)};
+ConvShape conv_shape(const Row& row) {
+  const double stride = row.number("stride"), pad = row.number("pad");
+  return {.n = row.number("n"),
+          .c = row.number("c"),
+          .h = row.number("h"),
+          .w = row.number("w"),
+          .k = row.number("k"),
+          .r = row.number("r"),
+          .s = row.number("s"),
+          .stride_h = stride,
+          .stride_w = row.number("stride_w", stride),
+          .pad_h = pad,
+          .pad_w = row.number("pad_w", pad),
+          .groups = row.number("groups", 1)};
 }
 
 std::string complaint_about(const ConvShape& shape) {
@@ -321,7 +278,6 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
       direction_name_(key_word(parameters, "direction")),
       knows_kernels_(key_word(parameters, "kernel") == "known"),
       trained_machine_(parameters.machine),
-      is_transfer_(parameters.machine != machine.id),
       machine_(conv_machine(machine, type_)),
       analytic_(machine_, direction_of(parameters),
                 values_on(machine, parameters, ConvAnalytic::parameters())) {
@@ -329,10 +285,10 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
     return conv_features(shape_of(point), kernel_of(point), machine_);
   };
   const bool has_same_waves = parameters.number("sm_count") == machine_.sm_count;
-  calibration_ = {read_residual(parameters, kConvPointSize, features), read_local_scale(parameters),
-                  read_conformal(parameters),
-                  is_transfer_ ? transfer_sigma(machine, has_same_waves) : kSameMachineSigma,
-                  has_same_waves};
+  const bool is_transfer = parameters.machine != machine.id;
+  calibration_ = read_calibration(
+      parameters, kConvPointSize, features,
+      is_transfer ? transfer_sigma(machine, has_same_waves) : kSameMachineSigma, has_same_waves);
 }
 
 CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,

@@ -20,32 +20,8 @@ namespace inline_prof::model {
 
 [[nodiscard]] ModelEntry conv_entry();
 
-// The columns of a convolution's shape and kernel, in this order, for the model and its fit.
-namespace conv_columns {
-enum Input : std::size_t {
-  kN,
-  kC,
-  kH,
-  kW,
-  kK,
-  kR,
-  kS,
-  kStride,
-  kPad,
-  kStrideW,
-  kPadW,
-  kGroups,
-  kDirection,
-  kType,
-  kKernelName,
-  kProgress,
-  kCount,
-};
-[[nodiscard]] std::span<const Column> all();
-}  // namespace conv_columns
-
-// From the cells of a row, NaN where one is missing.  Complaint: what is wrong with the layer.
-[[nodiscard]] ConvShape conv_shape(std::span<const double> numbers);
+// The shape in a row of the model's columns.  Complaint: what is wrong with the layer.
+[[nodiscard]] ConvShape conv_shape(const Row& row);
 [[nodiscard]] std::string complaint_about(const ConvShape& shape);
 
 // Returns the features of the residual: sizes, how tiles fill up, and the algorithm if it is known.
@@ -87,7 +63,6 @@ class CalibratedConv {
   [[nodiscard]] const std::string& direction() const { return direction_name_; }
   // Returns whether the parameters were fitted to kernels that were known by name.
   [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
-  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
@@ -96,7 +71,6 @@ class CalibratedConv {
   std::string direction_name_;
   bool knows_kernels_ = false;
   std::string trained_machine_;
-  bool is_transfer_ = false;
   ConvMachine machine_;
   ConvAnalytic analytic_;
   Calibration calibration_;

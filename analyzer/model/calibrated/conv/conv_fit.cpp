@@ -15,7 +15,6 @@ namespace inline_prof::fit {
 namespace {
 
 using Eigen::Index;
-namespace columns = model::conv_columns;
 
 // A convolution's point is 18 numbers: with so many a file stays below 96 KiB.
 constexpr Index kMostConvPoints = 335;
@@ -85,15 +84,15 @@ FitResult fit_conv(const FitRequest& request) {
   const auto direction = *model::conv_direction(choice.direction);
 
   const auto is_wanted = [&](const MeasuredRow& row) {
-    const std::string& type = row.texts[columns::kType];
-    const std::string& way = row.texts[columns::kDirection];
+    const model::Row cells = row.cells();
+    const std::string &type = cells.text("type"), &way = cells.text("direction");
     return (type.empty() || type == choice.type) && (way.empty() || way == choice.direction);
   };
-  const MeasuredRows rows(request, columns::all(), is_wanted);
+  const MeasuredRows rows(request, model::conv_entry().inputs, is_wanted);
   const auto specs = model::ConvAnalytic::parameters();
   rows.require(specs.size(), fmt::format("a fit of {} parameters", specs.size()));
-  rows.require_variety(columns::kC);
-  rows.require_variety(columns::kK);
+  rows.require_variety("c");
+  rows.require_variety("k");
 
   std::vector<MeasuredConv> convs;
   CalibratedProblem problem;
@@ -102,16 +101,17 @@ FitResult fit_conv(const FitRequest& request) {
   std::size_t nameless = 0;
   std::size_t impossible = 0;
   for (const MeasuredRow& row : rows) {
-    MeasuredConv conv{.shape = model::conv_shape(row.numbers), .kernel = std::nullopt};
-    const double progress = row.numbers[columns::kProgress];
-    if (!std::isnan(progress)) conv.progress = progress;
+    const model::Row cells = row.cells();
+    MeasuredConv conv{.shape = model::conv_shape(cells),
+                      .kernel = std::nullopt,
+                      .progress = cells.number("progress")};
     if (!model::complaint_about(conv.shape).empty()) {
       ++impossible;
       continue;
     }
     if (choice.knows_kernels) {
-      conv.kernel = model::parse_conv_kernel(row.texts[columns::kKernelName], conv.shape.r,
-                                             conv.shape.s, conv.shape.stride_h);
+      conv.kernel = model::parse_conv_kernel(cells.text("kernel_name"), conv.shape.r, conv.shape.s,
+                                             conv.shape.stride_h);
       if (!conv.kernel) {
         ++nameless;
         continue;

@@ -10,12 +10,17 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::model {
 namespace {
+
+using Eigen::ArrayXd;
 
 constexpr double kSector = 32;     // bytes that DRAM and L2 move at a time
 constexpr double kL2Usable = 0.8;  // of L2 that holds rows: the rest holds indices and output
@@ -58,6 +63,19 @@ double random_row_share(double row_bytes) {
   return points.back().second;
 }
 
+constexpr double kOwnClasses = 64;
+constexpr double kGrowth = 1.05;
+constexpr int kNewtonSteps = 60;
+
+ArrayXd as_array(const std::vector<double>& values) {
+  return Eigen::Map<const ArrayXd>(values.data(), static_cast<Eigen::Index>(values.size()));
+}
+
+// Integral of x^-alpha.
+double primitive(double x, double alpha) {
+  return std::abs(alpha - 1) < 1e-9 ? std::log(x) : std::pow(x, 1 - alpha) / (1 - alpha);
+}
+
 double sectors(double bytes) {
   return kSector * std::ceil(bytes / kSector);
 }
@@ -90,6 +108,85 @@ void add_backward(const EmbeddingShape& shape, double requests, double row_bytes
 }
 
 }  // namespace
+
+IndexDistribution::IndexDistribution(ArrayXd probabilities, ArrayXd counts)
+    : probabilities_(std::move(probabilities)), counts_(std::move(counts)) {
+  probabilities_ /= (probabilities_ * counts_).sum();
+}
+
+IndexDistribution IndexDistribution::zipf(double rows, double alpha) {
+  std::vector<double> weights, counts;
+  for (double rank = 1; rank <= std::min(rows, kOwnClasses); ++rank) {
+    weights.push_back(std::pow(rank, -alpha));
+    counts.push_back(1);
+  }
+  for (double first = kOwnClasses + 1; first <= rows;) {
+    const double next = std::min(rows + 1, std::ceil(first * kGrowth));
+    if (!(next > first)) break;  // from 2^53 rows on, one more is the same number
+    // Midpoint rule the other way round: the integral around whole ranks stands for their sum.
+    const double sum = primitive(next - 0.5, alpha) - primitive(first - 0.5, alpha);
+    counts.push_back(next - first);
+    weights.push_back(sum / counts.back());
+    first = next;
+  }
+  return {as_array(weights), as_array(counts)};
+}
+
+IndexDistribution IndexDistribution::histogram(const read::Table& table) {
+  const std::size_t accesses = table.require("accesses");
+  const auto rows = table.find("rows");
+  std::map<double, double> classes;
+  for (std::size_t i = 0; i < table.row_count(); ++i) {
+    const double times = table.number(i, accesses);
+    if (!(times >= 0)) table.fail(i, accesses, "expected a number >= 0");
+    const double count = rows ? table.number(i, *rows) : 1.0;
+    if (rows && !(count > 0)) table.fail(i, *rows, "expected a number > 0");
+    classes[times] += count;
+  }
+  std::vector<double> weights, counts;
+  for (const auto& [times, count] : classes) {
+    weights.push_back(times);
+    counts.push_back(count);
+  }
+  if (weights.empty() || !(weights.back() > 0)) {
+    throw read::InputError(fmt::format("{}: no row is ever accessed", table.label()));
+  }
+  return {as_array(weights), as_array(counts)};
+}
+
+double IndexDistribution::unique_rows(double requests) const {
+  // (1 - p)^n as exp(n ln(1 - p)): p = 1 is a table of one row.
+  // expm1: of 2^53 rows each one is asked for so rarely that 1 - exp(...) has no digit left.
+  return -(counts_ * (requests * (-probabilities_.min(1 - 1e-16)).log1p()).expm1()).sum();
+}
+
+double IndexDistribution::touched(double requests) const {
+  return (counts_ * (1 - (-requests * probabilities_).exp())).sum();
+}
+
+// Newton's method on a function that rises and flattens: from the left it never overshoots.
+double IndexDistribution::stay(double capacity) const {
+  double tau = capacity;  // `capacity` requests touch at most so many rows
+  for (int step = 0; step < kNewtonSteps; ++step) {
+    const ArrayXd left = (-tau * probabilities_).exp();
+    const double missing = capacity - (counts_ * (1 - left)).sum();
+    if (missing <= 1e-9 * capacity) break;
+    const double slope = (counts_ * probabilities_ * left).sum();
+    if (!(slope > 0)) break;
+    tau += missing / slope;
+  }
+  return tau;
+}
+
+double IndexDistribution::hit_rate(double requests, double capacity) const {
+  if (!(requests > 0) || !(capacity > 0)) return 0;
+  const bool never_full = capacity >= touched(requests);
+  const double filled = never_full ? requests : std::min(stay(capacity), requests);
+  const ArrayXd present = 1 - (-filled * probabilities_).exp();
+  const double while_filling = filled - (counts_ * present).sum();
+  const double afterwards = (requests - filled) * (counts_ * probabilities_ * present).sum();
+  return std::clamp((while_filling + afterwards) / requests, 0.0, 1.0);
+}
 
 std::optional<EmbeddingPass> embedding_pass(std::string_view name) {
   if (name.empty() || name == "forward") return EmbeddingPass::kForward;
@@ -154,8 +251,6 @@ EmbeddingTime predict_embedding(const EmbeddingShape& shape, const IndexDistribu
 
 namespace {
 
-enum Input : std::size_t { kBatch, kTables, kRows, kBag, kDim, kType, kPass, kAlpha, kCached };
-
 constexpr double kMost = 1e12;
 constexpr std::array<Column, 9> kInputs{{
     {"batch", "", ColumnKind::kInteger, 1, kMost, true, "bags of a table"},
@@ -186,86 +281,79 @@ double part_of_gradient_us(const EmbeddingTime& all, const EmbeddingShape& shape
 constexpr std::array<std::string_view, 7> kParts{
     "unique_rows", "cached_rows", "hit_rate", "dram_bytes", "l2_bytes", "sort_us", "latency_us"};
 
-class EmbeddingModel : public Model {
- public:
-  explicit EmbeddingModel(const ModelOptions& options) : machine_(*options.machine) {
-    if (!machine_.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine_.id));
-    const std::string file = setting(options, "histogram", "");
-    if (!file.empty()) histogram_ = IndexDistribution::histogram(read::read_table(file));
+RowPrediction predict_row(const read::Machine& machine,
+                          const std::optional<IndexDistribution>& histogram, const Row& row) {
+  const auto bytes = number_type_bytes(row.has("type") ? row.text("type") : "f32");
+  if (!bytes) throw NoAnswer{"", fmt::format("unknown type {}", row.text("type"))};
+  const auto pass = embedding_pass(row.text("pass"));
+  if (!pass) throw NoAnswer{"", fmt::format("unknown pass {}", row.text("pass"))};
+  EmbeddingShape shape{row.number("batch"),
+                       row.number("tables", 1),
+                       row.number("rows"),
+                       row.number("bag"),
+                       row.number("dim"),
+                       *bytes,
+                       *pass,
+                       {}};
+  if (row.has("cached_rows")) shape.cached_rows = row.number("cached_rows");
+  const EmbeddingTime time = predict_embedding(
+      shape, histogram ? *histogram : IndexDistribution::zipf(shape.rows, row.number("zipf_alpha")),
+      machine);
+  RowPrediction prediction;
+  prediction.time_us = time.time_us;
+  prediction.bound = time.bound;
+  prediction.parts = {time.unique_rows, time.cached_rows, time.hit_rate,  time.dram_bytes,
+                      time.l2_bytes,    time.sort_us,     time.latency_us};
+  return prediction;
+}
+
+// How often which row is asked for does not stand in an operation: as often as any other.
+std::optional<Prediction> predict_operation(const Operation& operation) {
+  const read::Op& op = operation.op;
+  const auto size = [&](std::string_view name, std::int64_t otherwise) {
+    return static_cast<double>(op.get<std::int64_t>(name).value_or(otherwise));
+  };
+  const auto element_bytes = number_type_bytes(op.get<std::string>("type").value_or("f32"));
+  const auto pass = embedding_pass(op.get<std::string>("pass").value_or(""));
+  const EmbeddingShape shape{size("batch", 0),
+                             size("tables", 1),
+                             size("rows", 0),
+                             size("bag", 0),
+                             size("dim", 0),
+                             element_bytes.value_or(0),
+                             pass.value_or(EmbeddingPass::kForward),
+                             {}};
+  if (!element_bytes || !pass ||
+      std::min({shape.batch, shape.tables, shape.rows, shape.bag, shape.dim}) < 1) {
+    return std::nullopt;
   }
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    EmbeddingShape shape{row.number(kBatch),      row.number_or(kTables, 1),
-                         row.number(kRows),       row.number(kBag),
-                         row.number(kDim),        4,
-                         EmbeddingPass::kForward, {}};
-    if (row.has(kCached)) shape.cached_rows = row.number(kCached);
-    if (row.has(kType)) {
-      const auto bytes = number_type_bytes(row.text(kType));
-      if (!bytes) return RowPrediction::none("", fmt::format("unknown type {}", row.text(kType)));
-      shape.element_bytes = *bytes;
-    }
-    const auto pass = embedding_pass(row.has(kPass) ? row.text(kPass) : "");
-    if (!pass) return RowPrediction::none("", fmt::format("unknown pass {}", row.text(kPass)));
-    shape.pass = *pass;
-    const EmbeddingTime time =
-        histogram_
-            ? predict_embedding(shape, *histogram_, machine_)
-            : predict_embedding(
-                  shape, IndexDistribution::zipf(shape.rows, row.number_or(kAlpha, 0)), machine_);
-    RowPrediction prediction;
-    prediction.time_us = time.time_us;
-    prediction.bound = time.bound;
-    prediction.parts = {time.unique_rows, time.cached_rows, time.hit_rate,  time.dram_bytes,
-                        time.l2_bytes,    time.sort_us,     time.latency_us};
-    return prediction;
-  }
-
-  // How often which row is asked for does not stand in an operation: as often as any other.
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const read::Op& op = operation.op;
-    const auto batch = op.get<std::int64_t>("batch"), rows = op.get<std::int64_t>("rows"),
-               bag = op.get<std::int64_t>("bag"), dim = op.get<std::int64_t>("dim");
-    const auto tables = op.get<std::int64_t>("tables").value_or(1);
-    const auto element_bytes = number_type_bytes(op.get<std::string>("type").value_or("f32"));
-    const auto pass = embedding_pass(op.get<std::string>("pass").value_or(""));
-    if (!batch || !rows || !bag || !dim || !element_bytes || !pass ||
-        std::min({*batch, *rows, *bag, *dim, tables}) < 1) {
-      return std::nullopt;
-    }
-    const EmbeddingShape shape{static_cast<double>(*batch),
-                               static_cast<double>(tables),
-                               static_cast<double>(*rows),
-                               static_cast<double>(*bag),
-                               static_cast<double>(*dim),
-                               *element_bytes,
-                               *pass,
-                               {}};
-    EmbeddingTime found =
-        predict_embedding(shape, IndexDistribution::zipf(shape.rows, 0), operation.machine);
-    if (const auto part = op.get<std::string>("part"))
-      found.time_us = part_of_gradient_us(found, shape, *part == "long_rows", operation.machine);
-    Prediction prediction;
-    prediction.time = microseconds(found.time_us);
-    prediction.bound = bound_from_name(found.bound);
-    prediction.model = "embedding";
-    prediction.parameters = "every row equally often";
-    const double ends = std::exp(1.6449 * (op.find("part") != nullptr ? kPartSigma : kGpuSigma));
-    prediction.interval90 = {(1 / ends) * prediction.time, ends * prediction.time};
-    return prediction;
-  }
-
- private:
-  read::Machine machine_;
-  std::optional<IndexDistribution> histogram_;
-};
+  EmbeddingTime found =
+      predict_embedding(shape, IndexDistribution::zipf(shape.rows, 0), operation.machine);
+  const auto part = op.get<std::string>("part");
+  if (part)
+    found.time_us = part_of_gradient_us(found, shape, *part == "long_rows", operation.machine);
+  Prediction prediction;
+  prediction.time = microseconds(found.time_us);
+  prediction.bound = bound_from_name(found.bound);
+  prediction.model = "embedding";
+  prediction.parameters = "every row equally often";
+  const double ends = std::exp(1.6449 * (op.find("part") != nullptr ? kPartSigma : kGpuSigma));
+  prediction.interval90 = {(1 / ends) * prediction.time, ends * prediction.time};
+  return prediction;
+}
 
 std::unique_ptr<Model> make_embedding(const ModelOptions& options) {
-  return std::make_unique<EmbeddingModel>(options);
+  const read::Machine& machine = *options.machine;
+  if (!machine.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine.id));
+  const std::string file = setting(options, "histogram", "");
+  std::optional<IndexDistribution> histogram;
+  if (!file.empty()) histogram = IndexDistribution::histogram(read::read_table(file));
+  return as_model(
+      {kInputs,
+       kParts,
+       [machine, histogram](const Row& row) { return predict_row(machine, histogram, row); },
+       {},
+       predict_operation});
 }
 
 }  // namespace

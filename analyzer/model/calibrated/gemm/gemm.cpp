@@ -19,8 +19,6 @@ namespace {
 constexpr double kMostSide = 1 << 24;  // larger ones are bytes, not elements
 constexpr double kMostBatch = 1 << 24;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kStack };
-
 constexpr std::array<Column, 8> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, kMostSide, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of C"},
@@ -145,8 +143,7 @@ Calibration calibration_of(const read::Parameters& parameters, const read::Machi
     unit =
         std::hypot(transfer_sigma(gpu, has_same_waves, is_other_type ? TransferSigmas{} : sigmas),
                    !has_same_waves && bytes < 2 ? other_kernels : 0);
-  return {read_residual(parameters, point_size, features), read_local_scale(parameters),
-          read_conformal(parameters), unit, has_same_waves};
+  return read_calibration(parameters, point_size, features, unit, has_same_waves);
 }
 
 constexpr const char* kMultipliedAs = "multiplied_as";
@@ -219,110 +216,78 @@ std::vector<ParameterKey> parameter_keys(const Operation& operation) {
   return keys;
 }
 
-class GemmModel : public Model {
- public:
-  GemmModel(const ModelOptions& options, const read::Parameters& parameters)
-      : gemm_(std::make_shared<const CalibratedGemm>(parameters, *options.machine,
-                                                     setting(options, kMultipliedAs, ""))),
-        machine_id_(options.machine->id),
-        with_interval_(setting(options, "interval", "on") != "off") {
-    const std::string asked = setting(options, "interval", "on");
-    if (asked != "on" && asked != "off") {
-      throw std::invalid_argument(fmt::format("--set interval={}: expected on or off", asked));
+RowPrediction predict_row(const CalibratedGemm& gemm, bool with_interval, const Row& row) {
+  if (row.has("a_type") && row.text("a_type") != gemm.types().name) {
+    throw NoAnswer{"", fmt::format("the parameters are for {}, not for {}", gemm.types().name,
+                                   row.text("a_type"))};
+  }
+  const GemmShape shape{row.number("m"), row.number("n"), row.number("k"), row.number("batch", 1)};
+  std::optional<GemmKernel> kernel;
+  if (gemm.knows_kernels()) {
+    if (row.has("kernel_name") && row.has("blocks"))
+      kernel = gemm_kernel(row.text("kernel_name"), shape, row.number("blocks"));
+    if (!kernel) {
+      throw NoAnswer{
+          "",
+          "the parameters are for kernels whose name gives a tile that their blocks bear "
+          "out"};
     }
   }
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    if (row.has(kAType) && row.text(kAType) != gemm_->types().name) {
-      return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
-                                                 gemm_->types().name, row.text(kAType)));
-    }
-    const GemmShape shape{row.number(kM), row.number(kN), row.number(kK), row.number_or(kBatch, 1)};
-    std::optional<GemmKernel> kernel;
-    if (gemm_->knows_kernels()) {
-      if (row.has(kKernelName) && row.has(kBlocks)) {
-        kernel = gemm_kernel(row.text(kKernelName), shape, row.number(kBlocks));
-      }
-      if (!kernel) {
-        return RowPrediction::none("",
-                                   "the parameters are for kernels whose name gives a tile that "
-                                   "their blocks bear out");
-      }
-    }
-    RowPrediction prediction;
-    const std::string stack = row.has(kStack) ? row.text(kStack) : std::string();
-    if (!with_interval_ && !kernel) {
-      prediction.time_us = gemm_->time_us(shape, stack);
-    } else {
-      fill(prediction, gemm_->predict(shape, kernel, stack));
-    }
-    if (!std::isfinite(*prediction.time_us)) {
-      return RowPrediction::none("", "the product is too large for a time");
-    }
-    return prediction;
+  RowPrediction prediction;
+  if (!with_interval && !kernel) {
+    prediction.time_us = gemm.time_us(shape, row.text("stack"));
+  } else {
+    const auto [analytic, estimate, regime] = gemm.predict(shape, kernel, row.text("stack"));
+    prediction = as_row(estimate, analytic.bound, "shape",
+                        {analytic.time_us, analytic.compute_us, analytic.dram_us, analytic.l2_us,
+                         analytic.overhead_us, analytic.quantise_us,
+                         fmt::format("{}x{}", analytic.tile_m, analytic.tile_n),
+                         static_cast<double>(analytic.splits), estimate.distance, estimate.sigma},
+                        gemm.has_interval());
   }
+  if (!std::isfinite(*prediction.time_us))
+    throw NoAnswer{"", "the product is too large for a time"};
+  return prediction;
+}
 
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const auto product = product_of(operation.op);
-    if (!product || measured_type(product->type) != gemm_->types().name) return std::nullopt;
-    std::optional<GemmKernel> kernel;
-    if (gemm_->knows_kernels()) {
-      kernel = gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks);
-      if (!kernel) return std::nullopt;
-    }
-    const auto found =
-        gemm_->predict_kernel(product->shape, kernel, operation.machine.launch_floor_us);
-    if (!found) return std::nullopt;
-    Prediction prediction =
-        as_prediction(found->estimate, found->analytic.bound, "gemm",
-                      fmt::format("{} {}{}", gemm_->trained_machine(), gemm_->types().name,
-                                  kernel ? " kernel" : ""));
-    // Only single products were measured.
-    if (product->shape.batch > 1) prediction.is_extrapolated = true;
-    prediction.tail_probability = [gemm = gemm_, found = *found](Seconds measured) {
-      return gemm->tail_probability(in_microseconds(measured), found);
-    };
-    return prediction;
+std::optional<Prediction> predict_operation(const std::shared_ptr<const CalibratedGemm>& gemm,
+                                            const Operation& operation) {
+  const auto product = product_of(operation.op);
+  if (!product || measured_type(product->type) != gemm->types().name) return std::nullopt;
+  std::optional<GemmKernel> kernel;
+  if (gemm->knows_kernels()) {
+    kernel = gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks);
+    if (!kernel) return std::nullopt;
   }
-
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    return transfer_warnings(gemm_->is_transfer(), gemm_->trained_machine(), machine_id_);
-  }
-
- private:
-  void fill(RowPrediction& row, const CalibratedGemm::Prediction& prediction) const {
-    const GemmTime& analytic = prediction.analytic;
-    const Calibration::Estimate& estimate = prediction.estimate;
-    row.time_us = estimate.time_us;
-    row.bound = analytic.bound;
-    if (gemm_->has_interval()) {
-      row.lower_us = estimate.lower_us;
-      row.upper_us = estimate.upper_us;
-      row.reason = far_away_reason(estimate, "shape");
-    }
-    row.parts = {analytic.time_us,
-                 analytic.compute_us,
-                 analytic.dram_us,
-                 analytic.l2_us,
-                 analytic.overhead_us,
-                 analytic.quantise_us,
-                 fmt::format("{}x{}", analytic.tile_m, analytic.tile_n),
-                 static_cast<double>(analytic.splits),
-                 estimate.distance,
-                 estimate.sigma};
-  }
-
-  std::shared_ptr<const CalibratedGemm> gemm_;  // predictions of operations hold it, too
-  std::string machine_id_;
-  bool with_interval_;
-};
+  const auto found =
+      gemm->predict_kernel(product->shape, kernel, operation.machine.launch_floor_us);
+  if (!found) return std::nullopt;
+  Prediction prediction = as_prediction(
+      found->estimate, found->analytic.bound, "gemm",
+      fmt::format("{} {}{}", gemm->trained_machine(), gemm->types().name, kernel ? " kernel" : ""));
+  // Only single products were measured.
+  if (product->shape.batch > 1) prediction.is_extrapolated = true;
+  prediction.tail_probability = [gemm, found = *found](Seconds measured) {
+    return gemm->tail_probability(in_microseconds(measured), found);
+  };
+  return prediction;
+}
 
 std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
-  return std::make_unique<GemmModel>(options, choose_parameters(options.params, "gemm"));
+  const std::string interval = setting(options, "interval", "on");
+  if (interval != "on" && interval != "off") {
+    throw std::invalid_argument(fmt::format("--set interval={}: expected on or off", interval));
+  }
+  const read::Machine& machine = *options.machine;
+  const auto gemm = std::make_shared<const CalibratedGemm>(
+      choose_parameters(options.params, "gemm"), machine, setting(options, kMultipliedAs, ""));
+  return as_model(
+      {kInputs, kParts,
+       [gemm, with_interval = interval == "on"](const Row& row) {
+         return predict_row(*gemm, with_interval, row);
+       },
+       transfer_warnings(gemm->is_transfer(), gemm->trained_machine(), machine.id),
+       [gemm](const Operation& operation) { return predict_operation(gemm, operation); }});
 }
 
 }  // namespace

@@ -19,8 +19,6 @@ namespace {
 using Eigen::Index;
 using model::ColumnKind;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kLoad, kStack };
-
 constexpr std::array<model::Column, 9> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, 1 << 24, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of C"},
@@ -42,8 +40,8 @@ constexpr double kFasterThanAnyBoost = 2;
 constexpr double kLongest = 0.9;  // the share of rows below the longest, which are a fold
 
 model::GemmShape shape_of(const MeasuredRow& row) {
-  const double batch = row.numbers[kBatch];
-  return {row.numbers[kM], row.numbers[kN], row.numbers[kK], std::isnan(batch) ? 1 : batch};
+  const model::Row cells = row.cells();
+  return {cells.number("m"), cells.number("n"), cells.number("k"), cells.number("batch", 1)};
 }
 
 // Whole widths, row counts and depths, and the longest: what a fit is asked for is seldom next to
@@ -130,16 +128,16 @@ void refuse_the_impossible(const MeasuredRows& rows, const model::GemmTypes& typ
 
 // Empty where the row does not say, or its blocks do not bear its name out.
 std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
-  const double blocks = row.numbers[kBlocks];
-  if (std::isnan(blocks)) return std::nullopt;
-  return model::gemm_kernel(row.texts[kKernelName], shape_of(row), blocks);
+  if (!row.cells().has("blocks")) return std::nullopt;
+  return model::gemm_kernel(row.cells().text("kernel_name"), shape_of(row),
+                            row.cells().number("blocks"));
 }
 
 // Returns the names of the rows' stacks in their order.
 std::vector<std::string> stacks_of(const MeasuredRows& rows) {
   std::set<std::string> names;
   for (const MeasuredRow& row : rows)
-    names.insert(row.texts[kStack]);
+    names.insert(row.cells().text("stack"));
   return {names.begin(), names.end()};
 }
 
@@ -149,15 +147,15 @@ FitResult fit_gemm(const FitRequest& request) {
   machine.has_tiles_by_rows = !choice.kernels.empty();
   const MeasuredRows rows(request, kInputs, [&](const MeasuredRow& row) {
     if (choice.knows_kernels && !kernel_of(row)) return false;
-    if ((row.texts[kLoad] == "sustained") != choice.is_sustained) return false;
-    return row.texts[kAType] == choice.types.name;
+    if ((row.cells().text("load") == "sustained") != choice.is_sustained) return false;
+    return row.cells().text("a_type") == choice.types.name;
   });
   const auto specs = model::GemmAnalytic::starts(machine, choice.with_quantise);
   rows.require(specs.size(),
                fmt::format("a fit of {} parameters to {} under {} load", specs.size(),
                            choice.types.name, choice.is_sustained ? "sustained" : "burst"));
-  for (const Input input : {kM, kN, kK})
-    rows.require_variety(input);
+  for (const char* size : {"m", "n", "k"})
+    rows.require_variety(size);
 
   refuse_the_impossible(rows, choice.types, machine);
 
@@ -187,7 +185,8 @@ FitResult fit_gemm(const FitRequest& request) {
       auto& point = problem.points.back();
       point.insert(point.end(), {kernel->tile_m, kernel->tile_n, kernel->splits});
     }
-    const auto stack = std::find(stacks.begin(), stacks.end(), row.texts[kStack]) - stacks.begin();
+    const auto stack =
+        std::find(stacks.begin(), stacks.end(), row.cells().text("stack")) - stacks.begin();
     stack_of_row.push_back(
         {.number = stacks.empty() ? 0 : stack + 1, .count = static_cast<Index>(stacks.size())});
     if (stacks.empty()) continue;

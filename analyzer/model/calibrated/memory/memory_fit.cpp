@@ -15,8 +15,6 @@ namespace {
 using Eigen::Index;
 using model::ColumnKind;
 
-enum Input : std::size_t { kReadBytes, kWriteBytes };
-
 constexpr std::array<model::Column, 2> kInputs{{
     {"read_bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "read by the kernel"},
     {"write_bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "written by the kernel"},
@@ -25,12 +23,12 @@ constexpr std::array<model::Column, 2> kInputs{{
 constexpr Index kSizeFolds = 5;
 
 FitResult fit_memory(const FitRequest& request) {
-  const auto machine = model::memory_machine(*request.machine);
+  const read::Machine& machine = *request.machine;
   const MeasuredRows rows(request, kInputs);
-  const auto specs = model::MemoryAnalytic::parameters();
+  const auto specs = model::memory_parameters();
   rows.require(std::max<std::size_t>(specs.size(), kLeastCalibrationRows),
                fmt::format("a fit of {} parameters", specs.size()));
-  rows.require_variety(kReadBytes);
+  rows.require_variety("read_bytes");
 
   CalibratedProblem problem;
   problem.specs.assign(specs.begin(), specs.end());
@@ -41,9 +39,10 @@ FitResult fit_memory(const FitRequest& request) {
   std::vector<BoundedRow> bounded;
   for (Index i = 0; i < count; ++i) {
     const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
-    const double read_bytes = row.numbers[kReadBytes], write_bytes = row.numbers[kWriteBytes];
+    const double read_bytes = row.cells().number("read_bytes"),
+                 write_bytes = row.cells().number("write_bytes");
     bytes.push_back(read_bytes + write_bytes);
-    bounded.push_back({&row, bytes.back() / machine.bytes_per_us});
+    bounded.push_back({&row, bytes.back() / (machine.memory_gb_per_s * 1e3)});
     problem.log_measured[i] = std::log(row.time_us);
     problem.features.row(i) = model::memory_features(read_bytes, write_bytes).transpose();
     problem.points.push_back({read_bytes, write_bytes});
@@ -54,10 +53,10 @@ FitResult fit_memory(const FitRequest& request) {
   problem.specs.front().start = 0.95 * std::exp(problem.log_measured.minCoeff());
   problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
   problem.log_times = [&](std::span<const double> values) {
-    const model::MemoryAnalytic analytic(machine, values);
     Eigen::VectorXd log_times(count);
     for (Index i = 0; i < count; ++i)
-      log_times[i] = std::log(analytic.predict(bytes[static_cast<std::size_t>(i)]).time_us);
+      log_times[i] =
+          std::log(model::memory_time(bytes[static_cast<std::size_t>(i)], machine, values).time_us);
     return log_times;
   };
 

@@ -48,7 +48,7 @@ struct Curves {
   bool are_published = false;
 };
 
-double size_of(const Curves& curves, const NamedRow& row) {
+double size_of(const Curves& curves, const Row& row) {
   if (row.has("size_bytes") || row.has("bytes"))
     return row.number(row.first_of({"size_bytes", "bytes"}));
   if (!row.has("btd")) throw NoAnswer{"", "neither size_bytes, bytes nor btd"};
@@ -61,7 +61,7 @@ double size_of(const Curves& curves, const NamedRow& row) {
 }
 
 // Returns the curve that a row names, or the only one for its collective and ranks.
-const NamedCurve& choose(const Curves& all, const NamedRow& row) {
+const NamedCurve& choose(const Curves& all, const Row& row) {
   const auto& curves = all.curves;
   if (row.has("curve")) {
     const auto it = std::ranges::find(curves, row.text("curve"), &NamedCurve::name);
@@ -92,7 +92,7 @@ const NamedCurve& choose(const Curves& all, const NamedRow& row) {
   return *first;
 }
 
-RowPrediction predict(const Curves& curves, const NamedRow& row) {
+RowPrediction predict(const Curves& curves, const Row& row) {
   const double bytes = size_of(curves, row);
   const auto& [name, collective, ranks, curve] = choose(curves, row);
   if (ranks == 1 && collective != "memory") throw NoAnswer{"", "one rank sends nothing"};
@@ -121,7 +121,7 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
     }
   }
   return as_model(
-      {kInputs, kParts, [all](const NamedRow& row) { return predict(*all, row); }, all->warnings});
+      {kInputs, kParts, [all](const Row& row) { return predict(*all, row); }, all->warnings});
 }
 
 OperationInputs inputs_of(const Operation& operation) {

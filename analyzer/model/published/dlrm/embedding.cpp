@@ -259,7 +259,7 @@ constexpr std::array<std::string_view, 8> kV2Parts{
     "cached_rows",   "p_row_unused",      "fwd_hitrate_us",     "fwd_error",
     "fwd_simple_us", "bwd_sgd_simple_us", "bwd_sgd_hitrate_us", "bwd_error"};
 
-LookupShape shape_of(const NamedRow& row) {
+LookupShape shape_of(const Row& row) {
   return {.batch = row.whole(kBatch.name),
           .rows = row.whole(kRows.name),
           .tables = row.whole(kTables.name),
@@ -269,7 +269,7 @@ LookupShape shape_of(const NamedRow& row) {
           .keeps_indices_in_shared_memory = row.flag(kShared.name)};
 }
 
-LookupMachine machine_of(const NamedRow& row) {
+LookupMachine machine_of(const Row& row) {
   return {.dram_gb_per_s = row.number("peak_dram_bw_gbps"),
           .l2_gb_per_s = row.number("peak_l2_bw_gbps"),
           .throughput_gflops = row.number("peak_throughput_gflops"),
@@ -277,7 +277,7 @@ LookupMachine machine_of(const NamedRow& row) {
           .sm_count = row.whole("num_sm")};
 }
 
-RowPrediction predict_forward(const NamedRow& row) {
+RowPrediction predict_forward(const Row& row) {
   const LookupShape shape = shape_of(row);
   const auto result = lookup_forward(shape, machine_of(row));
   if (!result) {
@@ -293,17 +293,17 @@ RowPrediction predict_forward(const NamedRow& row) {
        result->l2_bytes});
 }
 
-RowPrediction predict_backward_sgd(const NamedRow& row) {
+RowPrediction predict_backward_sgd(const Row& row) {
   const auto [memory_us, compute_us] = lookup_backward_sgd(shape_of(row), machine_of(row));
   return with_time(std::max(memory_us, compute_us), memory_us >= compute_us ? "memory" : "compute",
                    {memory_us, compute_us});
 }
 
-RowPrediction predict_backward_adagrad(const NamedRow& row) {
+RowPrediction predict_backward_adagrad(const Row& row) {
   return with_time(lookup_backward_rowwise_adagrad_us(shape_of(row), machine_of(row)), "memory");
 }
 
-RowPrediction predict_v2(const NamedRow& row) {
+RowPrediction predict_v2(const Row& row) {
   const auto* const gpu = std::ranges::find(kGpus, row.text("gpu"), &LookupGpu::name);
   if (gpu == kGpus.end()) {
     std::vector<std::string_view> names;
@@ -365,7 +365,7 @@ OperationInputs v2_inputs(const Operation& operation) {
   return inputs;
 }
 
-template <const auto& kInputs, const auto& kParts, RowPrediction (*kPredict)(const NamedRow&)>
+template <const auto& kInputs, const auto& kParts, RowPrediction (*kPredict)(const Row&)>
 ModelEntry entry_of(std::string_view name, std::string_view summary,
                     OperationInputs (*inputs_of)(const Operation&)) {
   return {.name = name,

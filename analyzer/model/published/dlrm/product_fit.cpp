@@ -33,10 +33,12 @@ FitResult fit_products(const FitRequest& request) {
            std::pair<std::vector<double>, std::string>>
       shapes;
   for (const MeasuredRow& row : rows) {
-    const std::string &type = row.texts[4], &own = row.texts[5], &name = row.texts[6];
-    auto& [times, kernel] =
-        shapes[{type.empty() ? "f32" : type,
-                {row.numbers[0], row.numbers[1], row.numbers[2], row.numbers[3]}}];
+    const model::Row cells = row.cells();
+    const std::string &type = cells.text("type"), &own = cells.text("machine"),
+                      &name = cells.text("kernel_name");
+    auto& [times, kernel] = shapes[{
+        type.empty() ? "f32" : type,
+        {cells.number("batch_size"), cells.number("M"), cells.number("N"), cells.number("K")}}];
     times.push_back(row.time_us);
     kernel = name.empty() ? "unknown" : name;  // a row without a name is left out of the table
     if (machine.empty()) machine = own;

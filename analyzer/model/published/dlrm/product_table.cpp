@@ -181,15 +181,15 @@ constexpr std::array kTableInputs{
     kType};
 constexpr std::size_t kNeeded = 6;  // of them
 
-ProductShape product_of(const NamedRow& row) {
+ProductShape product_of(const Row& row) {
   return {row.whole("batch_size"), row.whole("M"), row.whole("N"), row.whole("K")};
 }
 
-std::string type_of(const NamedRow& row) {
+std::string type_of(const Row& row) {
   return row.has("type") ? row.text("type") : kUsualType;
 }
 
-RowPrediction predict_row(const ProductFile& file, const NamedRow& row) {
+RowPrediction predict_row(const ProductFile& file, const Row& row) {
   const std::string type = type_of(row);
   const auto table = file.tables.find(type);
   if (table == file.tables.end())
@@ -237,8 +237,7 @@ ProductFile read_product_file(const std::filesystem::path& path, const std::stri
   std::size_t incomplete = 0, repeated = 0;
   std::string first;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const Row cells = reader.read(i);
-    const NamedRow row(cells, kTableInputs);
+    const Row row = reader.read(i);
     const std::string& kernel = row.text("kernel_name");
     if (kernel.empty() || !kernel.starts_with(kernel_prefix)) continue;
     if (std::ranges::any_of(std::span(kTableInputs).first(kNeeded),
@@ -282,7 +281,7 @@ ModelEntry fc_entry() {
                 auto file = std::make_shared<const ProductFile>(
                     read_product_file(options.params, setting(options, kPrefixSetting, "")));
                 return as_model({kProductInputs, kParts,
-                                 [file](const NamedRow& row) { return predict_row(*file, row); },
+                                 [file](const Row& row) { return predict_row(*file, row); },
                                  file->warnings});
               },
           .operations = {OpKind::kGemm},

@@ -332,7 +332,7 @@ const GemmTime& longest(const std::vector<GemmTime>& products) {
   return *std::ranges::max_element(products, {}, &GemmTime::time);
 }
 
-LinearShape shape_of(const NamedRow& row) {
+LinearShape shape_of(const Row& row) {
   return {row.number("M"), row.number("K"), row.number("N")};
 }
 
@@ -359,7 +359,7 @@ void check_recipes(const std::string& float8, const std::string& mx, Precision p
   }
 }
 
-RowPrediction predict_gemm(const NamedRow& row, ConstantSet constants) {
+RowPrediction predict_gemm(const Row& row, ConstantSet constants) {
   const std::string &float8 = row.text("float8_recipe"), &mx = row.text("mx_recipe");
   const Precision precision = precision_of(row.text("dtype"), constants);
   check_recipes(float8, mx, precision, constants);
@@ -373,7 +373,7 @@ RowPrediction predict_gemm(const NamedRow& row, ConstantSet constants) {
   return prediction;
 }
 
-RowPrediction predict_cast(const NamedRow& row, ConstantSet constants) {
+RowPrediction predict_cast(const Row& row, ConstantSet constants) {
   const std::string& role = row.text("tensor_role");
   const bool is_weight = role == "weight";
   if (!is_weight && role != "input" && role != "grad_output") {
@@ -409,7 +409,7 @@ struct Layer {
   std::optional<Seconds> bf16_activation = {};
 };
 
-Layer train(const NamedRow& row, ConstantSet constants) {
+Layer train(const Row& row, ConstantSet constants) {
   const std::string &float8 = row.text("float8_recipe"), &mx = row.text("mx_recipe");
   const LinearShape shape = shape_of(row);
   const bool fused = row.flag("enable_fusion"),
@@ -435,7 +435,7 @@ Layer train(const NamedRow& row, ConstantSet constants) {
           std::move(casts)};
 }
 
-Layer infer(const NamedRow& row, ConstantSet constants) {
+Layer infer(const Row& row, ConstantSet constants) {
   if (row.has("float8_recipe") || row.has("mx_recipe"))
     throw NoAnswer{"", "recipe is for inference, float8_recipe and mx_recipe for training"};
   const std::string& recipe = row.text("recipe");
@@ -449,7 +449,7 @@ Layer infer(const NamedRow& row, ConstantSet constants) {
           cast_time(gpu, 4.0, m * k)};
 }
 
-RowPrediction predict_linear(const NamedRow& row, ConstantSet constants) {
+RowPrediction predict_linear(const Row& row, ConstantSet constants) {
   const bool is_inference = constants == ConstantSet::kMain && row.has("recipe");
   const Layer layer = is_inference ? infer(row, constants) : train(row, constants);
   const double bf16 = total(layer.bf16).value, low = total(layer.low).value,
@@ -589,23 +589,22 @@ OperationInputs cast_inputs(const Operation& operation) {
 }
 
 template <const auto& kInputs, const auto& kParts,
-          RowPrediction (*kPredict)(const NamedRow&, ConstantSet)>
+          RowPrediction (*kPredict)(const Row&, ConstantSet)>
 ModelEntry entry_of(std::string_view name, std::string_view summary, OpKind kind,
                     OperationInputs (*inputs_of)(const Operation&)) {
-  return {
-      .name = name,
-      .summary = summary,
-      .editions = {Edition::kPublished},
-      .inputs = kInputs,
-      .has_constant_sets = true,
-      .make =
-          [](const ModelOptions& options) {
-            return as_model({kInputs, kParts, [constants = options.constants](const NamedRow& row) {
-                               return kPredict(row, constants);
-                             }});
-          },
-      .operations = {kind},
-      .inputs_of = inputs_of};
+  return {.name = name,
+          .summary = summary,
+          .editions = {Edition::kPublished},
+          .inputs = kInputs,
+          .has_constant_sets = true,
+          .make =
+              [](const ModelOptions& options) {
+                return as_model({kInputs, kParts, [constants = options.constants](const Row& row) {
+                                   return kPredict(row, constants);
+                                 }});
+              },
+          .operations = {kind},
+          .inputs_of = inputs_of};
 }
 
 }  // namespace

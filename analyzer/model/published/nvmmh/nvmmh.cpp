@@ -91,8 +91,7 @@ class NvmmhModel : public Model {
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
 
-  [[nodiscard]] RowPrediction predict(const Row& cells) const override {
-    const NamedRow row(cells, kInputs);
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
     const auto text_or = [&](std::string_view name, std::string_view otherwise) {
       return row.has(name) ? std::string_view(row.text(name)) : otherwise;
     };

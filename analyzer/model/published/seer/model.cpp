@@ -97,7 +97,7 @@ class SeerTable {
         compute_capability_(options.machine ? options.machine->compute_capability : "6.1"),
         input_name_(options.input_name) {}
 
-  [[nodiscard]] RowPrediction predict(const NamedRow& row) const {
+  [[nodiscard]] RowPrediction predict(const Row& row) const {
     if (row.has("op")) return predict_operator(row);
     const auto algorithm = row.has("algo") ? static_cast<seer::Algorithm>(row.whole("algo"))
                                            : algorithm_of_file(input_name_);
@@ -108,7 +108,7 @@ class SeerTable {
     return from(predictor_of(row).predict(*algorithm, layer_of(row, true)));
   }
 
-  [[nodiscard]] RowPrediction pick(const NamedRow& row) const {
+  [[nodiscard]] RowPrediction pick(const Row& row) const {
     const seer::Pick pick = predictor_of(row).pick(layer_of(row, true));
     if (!pick.best) throw NoAnswer{"", "no algorithm can compute this layer"};
     const seer::AlgorithmPrediction& best = pick.algorithms[*pick.best];
@@ -120,7 +120,7 @@ class SeerTable {
   }
 
  private:
-  [[nodiscard]] read::SeerLayer layer_of(const NamedRow& row, bool needs_output) const {
+  [[nodiscard]] read::SeerLayer layer_of(const Row& row, bool needs_output) const {
     constexpr std::array<std::string_view, 7> sizes{"in_chan", "in_wid", "out_chan", "out_wid",
                                                     "ker_wid", "stride", "padding"};
     std::vector<std::string_view> needed{row.first_of({"batch", "batch_size"})};
@@ -133,7 +133,7 @@ class SeerTable {
   }
 
   // With the resident blocks of the row's kernel, if the row says what its blocks need.
-  [[nodiscard]] seer::Predictor predictor_of(const NamedRow& row) const {
+  [[nodiscard]] seer::Predictor predictor_of(const Row& row) const {
     seer::GpuChoice gpu = gpu_;
     if (row.has("threads_per_block")) {
       const auto sm = sm_limits(compute_capability_);
@@ -159,7 +159,7 @@ class SeerTable {
     return with_time(time_ms * 1e3, bound);
   }
 
-  [[nodiscard]] RowPrediction predict_operator(const NamedRow& row) const {
+  [[nodiscard]] RowPrediction predict_operator(const Row& row) const {
     const seer::OperatorEntry* entry = seer::find_operator(row.text("op"));
     if (entry == nullptr) {
       std::vector<std::string_view> names;
@@ -293,7 +293,7 @@ OperationInputs pick_inputs_of(const Operation& operation) {
 }
 
 template <const auto& kColumns, const auto& kPartNames,
-          RowPrediction (SeerTable::*kPredict)(const NamedRow&) const>
+          RowPrediction (SeerTable::*kPredict)(const Row&) const>
 ModelEntry entry_of() {
   return {.editions = {Edition::kPublished, Edition::kCalibrated},
           .inputs = kColumns,
@@ -305,9 +305,8 @@ ModelEntry entry_of() {
           .make =
               [](const ModelOptions& options) {
                 const auto table = std::make_shared<const SeerTable>(options);
-                return as_model({kColumns, kPartNames, [table](const NamedRow& row) {
-                                   return ((*table).*kPredict)(row);
-                                 }});
+                return as_model({kColumns, kPartNames,
+                                 [table](const Row& row) { return ((*table).*kPredict)(row); }});
               },
           .judge = seer::judge_tables,
           .operations = {OpKind::kConv},

@@ -398,7 +398,7 @@ std::string model_of_file(const std::filesystem::path& file) {
   return name;
 }
 
-read::SeerLayer layer_of(const NamedRow& row) {
+read::SeerLayer layer_of(const Row& row) {
   return {.batch = row.whole(row.first_of({"batch", "batch_size"})),
           .in_channels = row.whole("in_chan"),
           .in_width = row.whole("in_wid"),

@@ -147,7 +147,7 @@ struct Errors {
 [[nodiscard]] std::string model_of_file(const std::filesystem::path& file);
 
 // The layer in the columns of SEER's models; 0 where a cell is empty.
-[[nodiscard]] read::SeerLayer layer_of(const NamedRow& row);
+[[nodiscard]] read::SeerLayer layer_of(const Row& row);
 
 // Without a machine, SEER's own, a Titan Xp.  The published program knows that and the Titan V:
 // throws std::invalid_argument for others in the published edition.

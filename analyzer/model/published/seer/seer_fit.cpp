@@ -356,8 +356,7 @@ std::vector<RunRow> rows_of_run(const read::Table& table) {
   model::RowReader reader(table, columns);
   std::vector<RunRow> rows;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const model::Row cells = reader.read(i);
-    const model::NamedRow row(cells, columns);
+    const model::Row row = reader.read(i);
     rows.push_back({.layer = seer::layer_of(row),
                     .op = row.text("op"),
                     .algorithm = row.has("algo") ? std::optional(row.whole("algo")) : std::nullopt,

@@ -17,7 +17,7 @@ read::Table rows_of(const std::string& text) {
 std::string complaint_about_row(const std::string& cells) {
   const read::Table rows = rows_of("m,bandwidth,shared,type\n" + cells + "\n");
   RowReader reader(rows, kInputs);
-  return test::complaint([&] { return reader.read(0).number(0); });
+  return test::complaint([&] { return reader.read(0).number("m"); });
 }
 
 TEST(RowReader, FindsColumnsInAnyOrderAndPassesOthersBy) {
@@ -25,14 +25,14 @@ TEST(RowReader, FindsColumnsInAnyOrderAndPassesOthersBy) {
       rows_of("time_us,type,bandwidth,m,shared\nnan,bf16,809.5,7,TRUE\n,,1,1,\n");
   RowReader reader(rows, kInputs);
   const Row first = reader.read(0);
-  EXPECT_EQ(first.number(0), 7.0);
-  EXPECT_EQ(first.number(1), 809.5);
-  EXPECT_TRUE(first.flag(2));
-  EXPECT_EQ(first.text(3), "bf16");
+  EXPECT_EQ(first.number("m"), 7.0);
+  EXPECT_EQ(first.number("bandwidth"), 809.5);
+  EXPECT_TRUE(first.flag("shared"));
+  EXPECT_EQ(first.text("type"), "bf16");
   const Row second = reader.read(1);
-  EXPECT_FALSE(second.has(2));
-  EXPECT_FALSE(second.flag(2));
-  EXPECT_FALSE(second.has(3));
+  EXPECT_FALSE(second.has("shared"));
+  EXPECT_FALSE(second.flag("shared"));
+  EXPECT_FALSE(second.has("type"));
 }
 
 TEST(RowReader, NamesEveryMissingColumn) {
@@ -65,8 +65,8 @@ TEST(RowReader, SaysWhatACellShouldHaveBeen) {
 TEST(RowReader, TakesAColumnThatTheTableLacksFromTheCommandLine) {
   const read::Table rows = rows_of("m\n1\n2\n");
   RowReader reader(rows, kInputs, {{"bandwidth", "809"}, {"type", "f16"}});
-  EXPECT_EQ(reader.read(1).number(1), 809.0);
-  EXPECT_EQ(reader.read(1).text(3), "f16");
+  EXPECT_EQ(reader.read(1).number("bandwidth"), 809.0);
+  EXPECT_EQ(reader.read(1).text("type"), "f16");
   EXPECT_THROW(RowReader(rows, kInputs, {{"bandwidth", "0"}}), std::invalid_argument);
   EXPECT_THROW(RowReader(rows, kInputs, {{"bandwidth", "809"}, {"m", "1"}}), std::invalid_argument);
 }

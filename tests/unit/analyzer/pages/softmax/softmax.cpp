@@ -13,8 +13,6 @@
 namespace inline_prof::model {
 namespace {
 
-enum Input : std::size_t { kRows, kCols, kType };
-
 constexpr double kMost = 1e9;  // larger ones are bytes
 constexpr std::array<Column, 3> kInputs{{
     {"rows", "", ColumnKind::kInteger, 1, kMost, true, "each of them normalised"},
@@ -34,10 +32,10 @@ class SoftmaxModel : public Model {
 
   // A row of a table: every cell was checked against inputs().
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const std::string type = row.has(kType) ? row.text(kType) : "f32";
+    const std::string type = row.has("type") ? row.text("type") : "f32";
     const auto element_bytes = number_type_bytes(type);
     if (!element_bytes) return RowPrediction::none("", fmt::format("unknown type {}", type));
-    const double bytes = 2 * row.number(kRows) * row.number(kCols) * *element_bytes;
+    const double bytes = 2 * row.number("rows") * row.number("cols") * *element_bytes;
     RowPrediction prediction;
     prediction.time_us = time_us(bytes);
     prediction.bound = "memory";

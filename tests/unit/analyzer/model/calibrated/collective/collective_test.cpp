@@ -1,6 +1,7 @@
 #include "model/calibrated/collective/collective.hpp"
 
 #include "model/predictor.hpp"
+#include "model/registry.hpp"
 #include "model/shipped_parameters.hpp"
 #include "model/units.hpp"
 #include "profile_builder.hpp"
@@ -102,7 +103,12 @@ TEST(Collectives, AnotherMachineHasItsOwnLinks) {
   };
   EXPECT_NEAR(ratio(1e10), 2, 0.05) << "NVLink of 900 GB/s instead of 450";
   EXPECT_NEAR(ratio(1024), 1, 0.05) << "what starts a message is the same";
-  EXPECT_TRUE(other.is_transfer());
+  ModelOptions options;
+  options.edition = Edition::kCalibrated;
+  options.machine = b200;
+  options.params = "collective_h200-sxm-141gb";
+  const auto model = find_model("collective").make(options);
+  EXPECT_EQ(model->warnings().size(), 1U);
 }
 
 TEST(Collectives, SendsOfAGpuThatNobodyTimedTakeItsOwnLinks) {

@@ -1,6 +1,6 @@
 #include "model/calibrated/embedding/embedding.hpp"
 
-#include "model/calibrated/embedding/index_distribution.hpp"
+#include "model/machines.hpp"
 #include "profile_builder.hpp"
 #include "testing.hpp"
 
