@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -27,7 +28,6 @@ using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, c
 struct CublasFunctions {
   DynamicLibrary library{"libcublas.so.13", "libcublas.so.12"};
   decltype(&cublasCreate_v2) create = library.find("cublasCreate_v2");
-  decltype(&cublasDestroy_v2) destroy = library.find("cublasDestroy_v2");
   decltype(&cublasSetStream_v2) set_stream = library.find("cublasSetStream_v2");
   decltype(&cublasSetWorkspace_v2) set_workspace = library.find("cublasSetWorkspace_v2");
   decltype(&cublasGetVersion_v2) get_version = library.find("cublasGetVersion_v2");
@@ -37,7 +37,6 @@ struct CublasFunctions {
 struct CublasLtFunctions {
   DynamicLibrary library{"libcublasLt.so.13", "libcublasLt.so.12"};
   decltype(&cublasLtCreate) create = library.find("cublasLtCreate");
-  decltype(&cublasLtDestroy) destroy = library.find("cublasLtDestroy");
   decltype(&cublasLtGetVersion) get_version = library.find("cublasLtGetVersion");
   decltype(&cublasLtMatmulDescCreate) make_product = library.find("cublasLtMatmulDescCreate");
   decltype(&cublasLtMatmulDescDestroy) destroy_product = library.find("cublasLtMatmulDescDestroy");
@@ -140,37 +139,35 @@ std::optional<cublasLtEpilogue_t> epilogue_of(const std::string& name) {
   return std::nullopt;
 }
 
-}  // namespace
+struct Blas {
+  CublasFunctions functions;
+  cublasHandle_t handle = nullptr;
 
-struct CublasTasks::Handles {
-  std::optional<CublasFunctions> blas;
-  cublasHandle_t blas_handle = nullptr;
-  std::optional<CublasLtFunctions> lt;
-  cublasLtHandle_t lt_handle = nullptr;
-
-  void need_blas(const Gpu& gpu) {
-    if (blas_handle != nullptr) return;
-    if (!blas) blas.emplace();
-    check_blas(blas->create(&blas_handle), "cublasCreate");
-    check_blas(blas->set_stream(blas_handle, gpu.stream()), "cublasSetStream");
+  explicit Blas(const Gpu& gpu) {
+    check_blas(functions.create(&handle), "cublasCreate");
+    check_blas(functions.set_stream(handle, gpu.stream()), "cublasSetStream");
   }
+};
 
-  void need_lt() {
-    if (lt_handle != nullptr) return;
-    if (!lt) lt.emplace();
-    check_blas(lt->create(&lt_handle), "cublasLtCreate");
-  }
+struct BlasLt {
+  CublasLtFunctions functions;
+  cublasLtHandle_t handle = nullptr;
 
-  Work blas_product(Gpu& gpu, const Product& product, const Operands& operands) {
-    need_blas(gpu);
-    check_blas(blas->set_workspace(blas_handle, gpu.take(kWorkspaceBytes), kWorkspaceBytes),
-               "cublasSetWorkspace");
-    int version = 0;
-    check_blas(blas->get_version(blas_handle, &version), "cublasGetVersion");
-    // The handle's stream is the GPU's: setting it again would take the workspace away.
-    const auto run = [this, product, operands](cudaStream_t) {
-      const auto narrow = [](std::int64_t side) { return static_cast<int>(side); };
-      check_blas(blas->gemm(blas_handle, product.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+  BlasLt() { check_blas(functions.create(&handle), "cublasLtCreate"); }
+};
+
+Work blas_product(Gpu& gpu, const Product& product, const Operands& operands) {
+  static const auto& blas = *new Blas(gpu);
+  const CublasFunctions& functions = blas.functions;
+  check_blas(functions.set_workspace(blas.handle, gpu.take(kWorkspaceBytes), kWorkspaceBytes),
+             "cublasSetWorkspace");
+  int version = 0;
+  check_blas(functions.get_version(blas.handle, &version), "cublasGetVersion");
+  // The handle's stream is the GPU's: setting it again would take the workspace away.
+  const auto run = [product, operands](cudaStream_t) {
+    const auto narrow = [](std::int64_t side) { return static_cast<int>(side); };
+    check_blas(
+        blas.functions.gemm(blas.handle, product.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                             product.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, narrow(product.n),
                             narrow(product.m), narrow(product.k), &kOne, operands.b,
                             data_type(product.b_type), narrow(product.b_leading()),
@@ -178,117 +175,113 @@ struct CublasTasks::Handles {
                             narrow(product.a_leading()), product.m * product.k, &kZero, operands.c,
                             data_type(product.c_type), narrow(product.n), product.m * product.n,
                             narrow(product.batch), product.compute, CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmStridedBatchedEx");
-    };
-    return {.run = run, .library = version_words("cublas", static_cast<std::size_t>(version))};
-  }
-
-  cublasLtMatrixLayout_t layout(const std::string& type, std::int64_t rows, std::int64_t columns,
-                                std::int64_t leading, std::int64_t batch) const {
-    cublasLtMatrixLayout_t made = nullptr;
-    check_blas(lt->make_layout(&made, data_type(type), static_cast<std::uint64_t>(rows),
-                               static_cast<std::uint64_t>(columns), leading),
-               "cublasLtMatrixLayoutCreate");
-    if (batch > 1) {
-      const auto count = static_cast<std::int32_t>(batch);
-      const std::int64_t stride = rows * columns;
-      check_blas(lt->set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
-                 "batch count");
-      check_blas(lt->set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
-                                   sizeof stride),
-                 "batch stride");
-    }
-    return made;
-  }
-
-  Work lt_product(Gpu& gpu, const Product& product, const Operands& operands,
-                  const std::string& epilogue_name) {
-    need_lt();
-    const auto epilogue = epilogue_of(epilogue_name);
-    if (!epilogue) throw Skipped(fmt::format("epilogue {} is not measured", epilogue_name));
-    struct Descriptors {
-      cublasLtMatmulDesc_t product = nullptr;
-      cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
-      cublasLtMatmulPreference_t preference = nullptr;
-      const CublasLtFunctions* lt;
-      explicit Descriptors(const CublasLtFunctions& functions) : lt(&functions) {}
-      Descriptors(const Descriptors&) = delete;
-      Descriptors& operator=(const Descriptors&) = delete;
-      ~Descriptors() {
-        if (preference != nullptr) lt->destroy_preference(preference);
-        for (cublasLtMatrixLayout_t made : {a, b, c}) {
-          if (made != nullptr) lt->destroy_layout(made);
-        }
-        if (product != nullptr) lt->destroy_product(product);
-      }
-    };
-    const auto made = std::make_shared<Descriptors>(*lt);
-    check_blas(lt->make_product(&made->product, product.compute, CUDA_R_32F),
-               "cublasLtMatmulDescCreate");
-    const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) {
-      check_blas(lt->set_of_product(made->product, what, &value, sizeof value),
-                 "cublasLtMatmulDescSetAttribute");
-    };
-    set(CUBLASLT_MATMUL_DESC_TRANSA, product.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, product.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue);
-    if (epilogue_name.find("bias") != std::string::npos) {
-      const void* bias = take_normal(gpu, product.n, product.c_type, 4);
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    }
-    if (element_of(product.a_type) == Element::kF8e4m3) {
-      const std::int8_t fast = 1;  // as training does it
-      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast);
-    }
-    const bool tb = product.trans_b;
-    const bool ta = product.trans_a;
-    made->b = layout(product.b_type, tb ? product.k : product.n, tb ? product.n : product.k,
-                     product.b_leading(), product.batch);
-    made->a = layout(product.a_type, ta ? product.m : product.k, ta ? product.k : product.m,
-                     product.a_leading(), product.batch);
-    made->c = layout(product.c_type, product.n, product.m, product.n, product.batch);
-    check_blas(lt->make_preference(&made->preference), "cublasLtMatmulPreferenceCreate");
-    check_blas(lt->set_of_preference(made->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                     &kWorkspaceBytes, sizeof kWorkspaceBytes),
-               "cublasLtMatmulPreferenceSetAttribute");
-    cublasLtMatmulHeuristicResult_t best{};
-    int found = 0;
-    check_blas(lt->choose(lt_handle, made->product, made->b, made->a, made->c, made->c,
-                          made->preference, 1, &best, &found),
-               "cublasLtMatmulAlgoGetHeuristic");
-    if (found < 1) throw Skipped("cuBLASLt has no algorithm for this product");
-    void* workspace = gpu.take(kWorkspaceBytes);
-    const auto run = [this, made, operands, workspace, algo = best.algo](cudaStream_t stream) {
-      check_blas(lt->matmul(lt_handle, made->product, &kOne, operands.b, made->b, operands.a,
-                            made->a, &kZero, operands.c, made->c, operands.c, made->c, &algo,
-                            workspace, kWorkspaceBytes, stream),
-                 "cublasLtMatmul");
-    };
-    return {.run = run, .library = version_words("cublasLt", lt->get_version())};
-  }
-};
-
-CublasTasks::CublasTasks(Gpu& gpu) : gpu_(gpu), handles_(std::make_unique<Handles>()) {}
-
-CublasTasks::~CublasTasks() {
-  if (handles_->blas_handle != nullptr) handles_->blas->destroy(handles_->blas_handle);
-  if (handles_->lt_handle != nullptr) handles_->lt->destroy(handles_->lt_handle);
+        "cublasGemmStridedBatchedEx");
+  };
+  return {.run = run, .library = version_words("cublas", static_cast<std::size_t>(version))};
 }
 
-Work CublasTasks::gemm(const read::Op& op) {
+cublasLtMatrixLayout_t layout_of(const CublasLtFunctions& lt, const std::string& type,
+                                 std::int64_t rows, std::int64_t columns, std::int64_t leading,
+                                 std::int64_t batch) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check_blas(lt.make_layout(&made, data_type(type), static_cast<std::uint64_t>(rows),
+                            static_cast<std::uint64_t>(columns), leading),
+             "cublasLtMatrixLayoutCreate");
+  if (batch > 1) {
+    const auto count = static_cast<std::int32_t>(batch);
+    const std::int64_t stride = rows * columns;
+    check_blas(lt.set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+               "batch count");
+    check_blas(
+        lt.set_of_layout(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+        "batch stride");
+  }
+  return made;
+}
+
+Work lt_product(Gpu& gpu, const Product& product, const Operands& operands,
+                const std::string& epilogue_name) {
+  static const auto& blas = *new BlasLt;
+  const CublasLtFunctions& lt = blas.functions;
+  const auto epilogue = epilogue_of(epilogue_name);
+  if (!epilogue) throw Skipped(fmt::format("epilogue {} is not measured", epilogue_name));
+  struct Descriptors {
+    cublasLtMatmulDesc_t product = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+    cublasLtMatmulPreference_t preference = nullptr;
+    const CublasLtFunctions* lt;
+    explicit Descriptors(const CublasLtFunctions& functions) : lt(&functions) {}
+    Descriptors(const Descriptors&) = delete;
+    Descriptors& operator=(const Descriptors&) = delete;
+    ~Descriptors() {
+      if (preference != nullptr) lt->destroy_preference(preference);
+      for (cublasLtMatrixLayout_t made : {a, b, c}) {
+        if (made != nullptr) lt->destroy_layout(made);
+      }
+      if (product != nullptr) lt->destroy_product(product);
+    }
+  };
+  const auto made = std::make_shared<Descriptors>(lt);
+  check_blas(lt.make_product(&made->product, product.compute, CUDA_R_32F),
+             "cublasLtMatmulDescCreate");
+  const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) {
+    check_blas(lt.set_of_product(made->product, what, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, product.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, product.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue);
+  if (epilogue_name.find("bias") != std::string::npos) {
+    const void* bias = take_normal(gpu, product.n, product.c_type, 4);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
+  if (element_of(product.a_type) == Element::kF8e4m3) {
+    const std::int8_t fast = 1;  // as training does it
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast);
+  }
+  const bool tb = product.trans_b;
+  const bool ta = product.trans_a;
+  made->b = layout_of(lt, product.b_type, tb ? product.k : product.n, tb ? product.n : product.k,
+                      product.b_leading(), product.batch);
+  made->a = layout_of(lt, product.a_type, ta ? product.m : product.k, ta ? product.k : product.m,
+                      product.a_leading(), product.batch);
+  made->c = layout_of(lt, product.c_type, product.n, product.m, product.n, product.batch);
+  check_blas(lt.make_preference(&made->preference), "cublasLtMatmulPreferenceCreate");
+  check_blas(lt.set_of_preference(made->preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                  &kWorkspaceBytes, sizeof kWorkspaceBytes),
+             "cublasLtMatmulPreferenceSetAttribute");
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  check_blas(lt.choose(blas.handle, made->product, made->b, made->a, made->c, made->c,
+                       made->preference, 1, &best, &found),
+             "cublasLtMatmulAlgoGetHeuristic");
+  if (found < 1) throw Skipped("cuBLASLt has no algorithm for this product");
+  void* workspace = gpu.take(kWorkspaceBytes);
+  const auto run = [made, operands, workspace, algo = best.algo](cudaStream_t stream) {
+    check_blas(blas.functions.matmul(blas.handle, made->product, &kOne, operands.b, made->b,
+                                     operands.a, made->a, &kZero, operands.c, made->c, operands.c,
+                                     made->c, &algo, workspace, kWorkspaceBytes, stream),
+               "cublasLtMatmul");
+  };
+  return {.run = run, .library = version_words("cublasLt", lt.get_version())};
+}
+
+}  // namespace
+
+Work gemm_work(const read::Op& op, Gpu& gpu) {
   const Product product = product_of(op);
-  const Operands operands = take_operands(gpu_, product);
+  const Operands operands = take_operands(gpu, product);
   const std::string epilogue = text_or(op, "epilogue", "none");
   const bool is_f8 = element_of(product.a_type) == Element::kF8e4m3;
   if (!is_f8 && op.source != "cublasLtMatmul" && epilogue == "none") {
-    return handles_->blas_product(gpu_, product, operands);
+    return blas_product(gpu, product, operands);
   }
-  Work work = handles_->lt_product(gpu_, product, operands, epilogue);
+  Work work = lt_product(gpu, product, operands, epilogue);
   if (text_or(op, "recipe", "").empty()) return work;
   if (!is_f8) throw Skipped(fmt::format("{} is not quantised", product.a_type));
   const std::int64_t count = product.batch * product.m * product.k;
-  const void* from = take_normal(gpu_, count, "bf16", 5);
-  auto* largest = static_cast<float*>(gpu_.take(sizeof(float)));
+  const void* from = take_normal(gpu, count, "bf16", 5);
+  auto* largest = static_cast<float*>(gpu.take(sizeof(float)));
   work.run = [multiply = std::move(work.run), from, operands, largest, count](cudaStream_t stream) {
     launch_quantise(stream, from, operands.a, largest, static_cast<std::size_t>(count));
     multiply(stream);

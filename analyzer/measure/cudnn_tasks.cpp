@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cudnn.h>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,6 @@ using BackwardFilter = DirectionFunctions<cudnnConvolutionBwdFilterAlgoPerf_t,
 struct CudnnFunctions {
   DynamicLibrary library{"libcudnn.so.9", "libcudnn.so.8"};
   decltype(&cudnnCreate) create = library.find("cudnnCreate");
-  decltype(&cudnnDestroy) destroy = library.find("cudnnDestroy");
   decltype(&cudnnSetStream) set_stream = library.find("cudnnSetStream");
   decltype(&cudnnGetVersion) get_version = library.find("cudnnGetVersion");
   decltype(&cudnnGetErrorString) error_string = library.find("cudnnGetErrorString");
@@ -190,41 +190,35 @@ Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
   return {.run = run, .library = version_of(dnn), .algorithm = algorithm};
 }
 
-}  // namespace
-
-struct CudnnTasks::Handles {
+struct Cudnn {
   CudnnFunctions functions;
   cudnnHandle_t handle = nullptr;
 
-  explicit Handles(const Gpu& gpu) {
+  explicit Cudnn(const Gpu& gpu) {
     functions.check_dnn(functions.create(&handle), "cudnnCreate");
     functions.check_dnn(functions.set_stream(handle, gpu.stream()), "cudnnSetStream");
   }
-  Handles(const Handles&) = delete;
-  Handles& operator=(const Handles&) = delete;
-  ~Handles() { functions.destroy(handle); }
 };
 
-CudnnTasks::CudnnTasks(Gpu& gpu) : gpu_(gpu) {}
-CudnnTasks::~CudnnTasks() = default;
-
-CudnnTasks::Handles& CudnnTasks::handles() {
-  if (!handles_) handles_ = std::make_unique<Handles>(gpu_);
-  return *handles_;
+const Cudnn& cudnn_of(const Gpu& gpu) {
+  static const auto& cudnn = *new Cudnn(gpu);
+  return cudnn;
 }
 
-Work CudnnTasks::convolution(const read::Op& op) {
-  const Handles& own = handles();
+}  // namespace
+
+Work convolution_work(const read::Op& op, Gpu& gpu) {
+  const Cudnn& own = cudnn_of(gpu);
   const CudnnFunctions& dnn = own.functions;
   const std::string direction = text_or(op, "direction", "forward");
   const auto layer = std::make_shared<Layer>(dnn, op);
   const std::string type = text_or(op, "type", "f32");
-  const std::pair in(layer->input, take_normal(gpu_, layer->input_count, type, 1));
-  const std::pair weights(layer->filter, take_normal(gpu_, layer->filter_count, type, 2));
-  const std::pair out(layer->output, take_normal(gpu_, layer->output_count, type, 3));
+  const std::pair in(layer->input, take_normal(gpu, layer->input_count, type, 1));
+  const std::pair weights(layer->filter, take_normal(gpu, layer->filter_count, type, 2));
+  const std::pair out(layer->output, take_normal(gpu, layer->output_count, type, 3));
   const auto work = [&](const auto& functions, const auto& first, const auto& second,
                         const auto& result) {
-    return work_of(dnn, own.handle, gpu_, layer, functions, first, second, result,
+    return work_of(dnn, own.handle, gpu, layer, functions, first, second, result,
                    op.get<std::int64_t>("algo").value_or(-1));
   };
   if (direction == "forward") return work(dnn.forward, in, weights, out);
@@ -233,14 +227,15 @@ Work CudnnTasks::convolution(const read::Op& op) {
   throw Skipped(fmt::format("unknown direction {}", direction));
 }
 
-Work CudnnTasks::attention(const read::Op& op) {
+Work attention_work(const read::Op& op, Gpu& gpu) {
 #ifdef INLINE_PROF_HAS_CUDNN_FRONTEND
-  const Handles& own = handles();
-  Work work = fused_attention(op, gpu_, own.handle, own.functions.library.handle());
+  const Cudnn& own = cudnn_of(gpu);
+  Work work = fused_attention(op, gpu, own.handle, own.functions.library.handle());
   work.library = version_of(own.functions);
   return work;
 #else
   static_cast<void>(op);
+  static_cast<void>(gpu);
   throw Skipped("built without cudnn_frontend.h");
 #endif
 }

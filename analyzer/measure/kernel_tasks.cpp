@@ -102,6 +102,10 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
   void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
   if (kernel == "copy")
     return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
+  if (kernel == "write")
+    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
+  if (kernel == "read")
+    return own_kernel([=](cudaStream_t s) { launch_read(s, from, to, read_bytes); });
   for (const Cast& cast : kCasts) {
     if (kernel != cast.kernel) continue;
     return own_kernel([=](cudaStream_t s) {
@@ -109,21 +113,6 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
     });
   }
   throw Skipped(fmt::format("no kernel is called {}", kernel));
-}
-
-Work bandwidth_work(const read::Op& op, Gpu& gpu) {
-  const std::string kernel = text_or(op, "kernel", "");
-  const std::size_t read_bytes = bytes(op, "read_bytes");
-  const std::size_t write_bytes = bytes(op, "write_bytes");
-  void* from = take_bytes(gpu, read_bytes, 1);
-  void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
-  if (kernel == "write")
-    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
-  if (kernel == "copy")
-    return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
-  if (kernel == "read")
-    return own_kernel([=](cudaStream_t s) { launch_read(s, from, to, read_bytes); });
-  throw Skipped(fmt::format("kernel {}: expected read, write or copy", kernel));
 }
 
 Work rows_work(const read::Op& op, Gpu& gpu) {

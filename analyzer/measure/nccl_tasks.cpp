@@ -18,7 +18,6 @@ struct NcclFunctions {
   decltype(&ncclGetVersion) get_version = library.find("ncclGetVersion");
   decltype(&ncclGetErrorString) error_string = library.find("ncclGetErrorString");
   decltype(&ncclCommInitAll) start = library.find("ncclCommInitAll");
-  decltype(&ncclCommDestroy) destroy = library.find("ncclCommDestroy");
   decltype(&ncclGroupStart) group_start = library.find("ncclGroupStart");
   decltype(&ncclGroupEnd) group_end = library.find("ncclGroupEnd");
   decltype(&ncclAllReduce) all_reduce = library.find("ncclAllReduce");
@@ -46,9 +45,7 @@ ncclDataType_t data_type(const std::string& type) {
   throw Skipped(fmt::format("collectives of {} are not measured", type));
 }
 
-}  // namespace
-
-struct NcclTasks::Communicators {
+struct Communicators {
   NcclFunctions nccl;
   std::vector<ncclComm_t> ranks;
   std::vector<cudaStream_t> streams;  // the first rank's is the GPU's own
@@ -76,17 +73,6 @@ struct NcclTasks::Communicators {
     check(cudaSetDevice(devices.front()), "cudaSetDevice");
     memory.resize(devices.size(), nullptr);
   }
-  Communicators(const Communicators&) = delete;
-  Communicators& operator=(const Communicators&) = delete;
-  ~Communicators() {
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-      static_cast<void>(cudaFree(memory[rank]));
-      static_cast<void>(cudaStreamDestroy(streams[rank]));
-    }
-    for (const ncclComm_t rank : ranks)
-      static_cast<void>(nccl.destroy(rank));
-  }
-
   void give_others_memory(std::size_t bytes) {
     if (bytes <= memory_bytes) return;
     memory_bytes = bytes;
@@ -100,11 +86,6 @@ struct NcclTasks::Communicators {
   }
 };
 
-NcclTasks::NcclTasks(Gpu& gpu) : gpu_(gpu) {}
-NcclTasks::~NcclTasks() = default;
-
-namespace {
-
 using Call = std::function<ncclResult_t(std::size_t rank, const void* from, void* to)>;
 
 // Elements of a collective, and of the part that one rank has.
@@ -113,7 +94,6 @@ struct Counts {
 };
 
 // Returns the call that each rank makes.
-template <typename Communicators>
 Call call_of(const Communicators& all, const std::string& name, ncclDataType_t type,
              std::int64_t element_bytes, const Counts& counts) {
   const auto [whole, part] = counts;
@@ -163,9 +143,8 @@ Call call_of(const Communicators& all, const std::string& name, ncclDataType_t t
 
 // `bytes` is what nccl-tests prints: the part of a rank, or that of all ranks for gathers, scatters
 // and exchanges.
-Work NcclTasks::collective(const read::Op& op) {
-  if (!communicators_) communicators_ = std::make_unique<Communicators>(gpu_);
-  Communicators& all = *communicators_;
+Work collective_work(const read::Op& op, Gpu& gpu) {
+  static auto& all = *new Communicators(gpu);
   const auto ranks = static_cast<std::int64_t>(all.ranks.size());
   const std::int64_t asked = integer_or(op, "num_gpus", integer_or(op, "ranks", ranks));
   if (asked != ranks) {
@@ -182,14 +161,14 @@ Work NcclTasks::collective(const read::Op& op) {
   const std::int64_t part = count / ranks;
   if (part < 1) throw Skipped("less than an element for each rank");
   const auto whole_bytes = static_cast<std::size_t>(count * element);
-  void* first = gpu_.take(2 * whole_bytes);
+  void* first = gpu.take(2 * whole_bytes);
   all.give_others_memory(2 * whole_bytes);
   all.memory[0] = first;
   const NcclFunctions& nccl = all.nccl;
   const auto call =
       call_of(all, text_or(op, "op", ""), data, element,
               {.whole = static_cast<std::size_t>(count), .part = static_cast<std::size_t>(part)});
-  const auto run = [&all, &nccl, call, whole_bytes](cudaStream_t) {
+  const auto run = [&nccl, call, whole_bytes](cudaStream_t) {
     nccl.check_nccl(nccl.group_start(), "ncclGroupStart");
     for (std::size_t rank = 0; rank < all.ranks.size(); ++rank) {
       auto* from = static_cast<std::byte*>(all.memory[rank]);

@@ -99,9 +99,6 @@ class Runner {
       : options_(options),
         gpu_(options.device, static_cast<std::size_t>(options.memory_gb * 1e9)),
         stopwatch_(gpu_),
-        cublas_(gpu_),
-        cudnn_(gpu_),
-        nccl_(gpu_),
         bandwidths_(gpu_.facts().l2_bytes) {
     std::fprintf(stderr, "%s, %s, %zu MiB taken\n", gpu_.name().c_str(),
                  gpu_.driver_version().c_str(), gpu_.memory_bytes() >> 20);
@@ -153,16 +150,26 @@ class Runner {
 
  private:
   Work prepare(const read::Op& op) {
-    if (op.kind == "bandwidth") return bandwidth_work(op, gpu_);
+    if (op.kind == "bandwidth") return memory_work(op, gpu_);
     switch (op_kind_from_name(op.kind).value_or(OpKind::kRegion)) {
       case OpKind::kGemm:
-        return cublas_.gemm(op);
+        return gemm_work(op, gpu_);
+#ifdef INLINE_PROF_HAS_CUDNN
       case OpKind::kAttention:
-        return cudnn_.attention(op);
+        return attention_work(op, gpu_);
       case OpKind::kConv:
-        return cudnn_.convolution(op);
+        return convolution_work(op, gpu_);
+#else
+      case OpKind::kAttention:
+      case OpKind::kConv:
+        throw Skipped("built without cudnn.h");
+#endif
       case OpKind::kCollective:
-        return nccl_.collective(op);
+#ifdef INLINE_PROF_HAS_NCCL
+        return collective_work(op, gpu_);
+#else
+        throw Skipped("built without nccl.h");
+#endif
       case OpKind::kMemory:
         return memory_work(op, gpu_);
       case OpKind::kNorm:
@@ -204,9 +211,6 @@ class Runner {
   const RunOptions& options_;
   Gpu gpu_;
   Stopwatch stopwatch_;
-  CublasTasks cublas_;
-  CudnnTasks cudnn_;
-  NcclTasks nccl_;
   std::optional<GpuStateReader> state_;
   Bandwidths bandwidths_;
   double floor_us_ = 0;

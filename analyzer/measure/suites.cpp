@@ -1,16 +1,112 @@
 #include "measure/suites.hpp"
 
+#include "read/measurements/measurements.hpp"
+
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <iterator>
+#include <optional>
+#include <set>
 #include <stdexcept>
+#include <tuple>
 
 namespace inline_prof::measure {
 namespace {
+
+constexpr std::int64_t kTile = 128;
+
+// Returns the i-th number of the van der Corput sequence: the digits of i behind the point, in
+// reverse.
+double halton(int index, int base) {
+  double result = 0;
+  double weight = 1;
+  for (; index > 0; index /= base) {
+    weight /= base;
+    result += weight * (index % base);
+  }
+  return result;
+}
+
+std::int64_t between(double share, double log2_least, double log2_most) {
+  return std::llround(std::exp2(log2_least + share * (log2_most - log2_least)));
+}
+
+class Grid {
+ public:
+  explicit Grid(std::int64_t multiple) : multiple_(multiple) {}
+
+  void add(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const GridShape product{rounded(m), rounded(n), rounded(k)};
+    if (seen_.emplace(product.m, product.n, product.k).second) products_.push_back(product);
+  }
+  [[nodiscard]] std::vector<GridShape> take() { return std::move(products_); }
+
+ private:
+  [[nodiscard]] std::int64_t rounded(std::int64_t side) const {
+    return std::max(std::int64_t{1}, (side + multiple_ - 1) / multiple_) * multiple_;
+  }
+
+  std::int64_t multiple_;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen_;
+  std::vector<GridShape> products_;
+};
+
+void add_spread(Grid& grid) {
+  for (int i = 1; i <= 60; ++i) {
+    grid.add(between(halton(i, 2), 4, 15), between(halton(i, 3), 4, 15),
+             between(halton(i, 5), 4, 13));
+  }
+}
+
+// Adds full waves, and one tile more: they tell whether a started wave costs a whole one.
+void add_waves(Grid& grid, std::int64_t sm_count) {
+  for (const std::int64_t waves : {1, 2, 3, 5}) {
+    for (const std::int64_t k : {512, 1024, 2048, 4096, 8192}) {
+      const std::int64_t tiles = waves * sm_count;
+      const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(tiles)));
+      std::int64_t across = side;
+      while (tiles % across != 0)
+        --across;
+      grid.add(across * kTile, tiles / across * kTile, k);
+      grid.add(kTile, (tiles + 1) * kTile, k);
+    }
+  }
+}
+
+void add_skinny(Grid& grid) {
+  for (const std::int64_t few : {1, 2, 8, 16, 64}) {
+    for (const std::int64_t n : {1024, 4096, 8192}) {
+      grid.add(few, n, n);
+      grid.add(n, few, n);
+    }
+    for (const std::int64_t k : {1024, 16384}) {
+      grid.add(few, 12288, k);
+      grid.add(12288, few, k);
+    }
+  }
+}
+
+void add_depths(Grid& grid) {
+  for (std::int64_t k = 64; k <= 65536; k *= 2) {
+    for (const std::int64_t side : {256, 512, 1024})
+      grid.add(side, side, k);
+  }
+}
+
+void add_long(Grid& grid) {
+  for (const std::int64_t side : {6144, 8192, 10240, 12288, 16384}) {
+    grid.add(side, side, side);
+    grid.add(side, side, side / 2);
+    grid.add(2 * side, side, side);
+    grid.add(side, 2 * side, side);
+  }
+}
 
 using Ops = std::vector<read::Op>;
 using Attributes = std::vector<std::pair<std::string, read::Attribute>>;
@@ -200,7 +296,78 @@ Ops collective_ops(const GpuFacts& gpu) {
   return ops;
 }
 
+template <typename Number>
+std::optional<Number> parsed(const std::string& cell) {
+  Number value{};
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc{} && rest == cell.data() + cell.size() ? std::optional(value)
+                                                                   : std::nullopt;
+}
+
+read::Attribute attribute_of(const read::Table& table, std::size_t row, std::size_t column,
+                             const std::string& cell) {
+  const auto whole = parsed<std::int64_t>(cell);
+  switch (read::attribute_type(table.columns()[column])) {
+    case read::AttributeType::kInteger:
+      if (!whole) table.fail(row, column, fmt::format("expected a whole number, found {}", cell));
+      return *whole;
+    case read::AttributeType::kBoolean:
+      if (cell != "true" && cell != "false") {
+        table.fail(row, column, fmt::format("expected true or false, found {}", cell));
+      }
+      return cell == "true";
+    case read::AttributeType::kText:
+      return cell;
+    case read::AttributeType::kAny:
+      break;
+  }
+  if (whole) return *whole;
+  if (const auto number = parsed<double>(cell)) return *number;
+  return cell;
+}
+
+// Returns the kind of the suite's operations.
+std::string kind_of(const Suite& suite) {
+  const auto ops = suite.ops(GpuFacts{});
+  return ops.front().kind;
+}
+
 }  // namespace
+
+std::int64_t integer(const read::Op& op, std::string_view name) {
+  const auto value = op.get<std::int64_t>(name);
+  if (!value) throw Skipped(fmt::format("{} without {}", op.kind, name));
+  if (*value < 1) throw Skipped(fmt::format("{} with {} = {}", op.kind, name, *value));
+  return *value;
+}
+
+std::int64_t integer_or(const read::Op& op, std::string_view name, std::int64_t otherwise) {
+  return op.find(name) == nullptr ? otherwise : integer(op, name);
+}
+
+std::string text_or(const read::Op& op, std::string_view name, std::string_view otherwise) {
+  return op.get<std::string>(name).value_or(std::string(otherwise));
+}
+
+bool is_set(const read::Op& op, std::string_view name) {
+  return op.get<bool>(name).value_or(op.get<std::int64_t>(name).value_or(0) != 0);
+}
+
+double number_or(const read::Op& op, std::string_view name, double otherwise) {
+  if (const auto value = op.get<double>(name)) return *value;
+  const auto whole = op.get<std::int64_t>(name);
+  return whole ? static_cast<double>(*whole) : otherwise;
+}
+
+std::vector<GridShape> gemm_grid(std::int64_t sm_count, std::int64_t multiple) {
+  Grid grid(multiple);
+  add_spread(grid);
+  add_waves(grid, std::max<std::int64_t>(1, sm_count));
+  add_skinny(grid);
+  add_depths(grid);
+  add_long(grid);
+  return grid.take();
+}
 
 std::span<const Suite> all_suites() {
   static const std::vector<std::string_view> conv_columns{
@@ -248,6 +415,60 @@ const Suite& find_suite(std::string_view name) {
   }
   throw std::invalid_argument(
       fmt::format("no suite is called {}: choose from {}", name, fmt::join(names, ", ")));
+}
+
+std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite& suite) {
+  const std::string kind = kind_of(suite);
+  // SEER's file is converted to a table first.
+  const bool is_seers = file.extension() == ".txt" && kind == op_kind_name(OpKind::kConv);
+  const read::Table table = is_seers ? read::Table(read::csv_text(read::convert_measurements(
+                                                       file, kind, read::ConvertSettings{})),
+                                                   file.string())
+                                     : read::read_table(file);
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < table.columns().size(); ++i) {
+    if (std::ranges::find(suite.columns, table.columns()[i]) != suite.columns.end())
+      columns.push_back(i);
+  }
+  if (columns.empty()) {
+    throw read::InputError(fmt::format("{}: line 1: no column of suite {}: expected some of {}",
+                                       file.string(), suite.name, fmt::join(suite.columns, ", ")));
+  }
+  std::vector<read::Op> ops;
+  for (std::size_t row = 0; row < table.row_count(); ++row) {
+    read::Op op{.kind = kind, .source = {}, .attributes = {}};
+    for (const std::size_t column : columns) {
+      const std::string cell = table.cell(row, column);
+      // SEER's layers name no pass: with all algorithms, each stands for all three.
+      const bool is_assumed =
+          is_seers && suite.each_way != nullptr && table.columns()[column] == "direction";
+      if (!cell.empty() && !is_assumed) {
+        op.attributes.emplace_back(table.columns()[column], attribute_of(table, row, column, cell));
+      }
+    }
+    if (suite.each_way == nullptr) {
+      ops.push_back(std::move(op));
+    } else {
+      std::ranges::move(suite.each_way(op), std::back_inserter(ops));
+    }
+  }
+  return ops;
+}
+
+ProfileOps ops_of_profile(const read::Profile& profile) {
+  ProfileOps found;
+  std::set<std::string> seen;
+  for (const read::Event& event : profile.events) {
+    const OpKindEntry* kind = event.op ? find_op_kind(event.op->kind) : nullptr;
+    if (!event.op) {
+      ++found.skipped["operation not known"];
+    } else if (kind == nullptr || !kind->is_measured) {
+      ++found.skipped[fmt::format("{} cannot be replayed", event.op->kind)];
+    } else if (seen.insert(read::op_text(*event.op)).second) {
+      found.ops.push_back(*event.op);
+    }
+  }
+  return found;
 }
 
 }  // namespace inline_prof::measure
