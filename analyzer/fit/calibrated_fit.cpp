@@ -8,13 +8,14 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace inline_prof::fit {
 namespace {
 
 using Eigen::Index;
+using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double kRestartSpread = 0.6;  // of a logarithm, either way
@@ -29,8 +30,6 @@ std::vector<double> values_at(const VectorXd& theta) {
     values[static_cast<std::size_t>(i)] = std::exp(theta[i]);
   return values;
 }
-
-using Eigen::Index;
 
 std::optional<std::vector<double>> read_prior(const FitRequest& request,
                                               const CalibratedProblem& problem,
@@ -86,65 +85,95 @@ void write_residual(const CalibratedProblem& problem, const CalibrationResult& c
   parameters.conformal = model::conformal_json(calibration.table);
 }
 
-}  // namespace
-
-AnalyticFit::AnalyticFit(std::vector<model::ParameterSpec> specs, VectorXd log_measured,
-                         LogTimes log_times, LogTimesNear log_times_near,
-                         const std::optional<std::vector<double>>& prior)
-    : specs_(std::move(specs)),
-      log_measured_(std::move(log_measured)),
-      log_times_(std::move(log_times)),
-      log_times_near_(std::move(log_times_near)) {
-  const auto count = static_cast<Index>(specs_.size());
-  if (prior && prior->size() != specs_.size()) {
-    throw std::invalid_argument("the prior has other parameters than the model");
-  }
-  centre_.resize(count);
-  weight_.resize(count);
-  lower_.resize(count);
-  upper_.resize(count);
-  for (Index i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const model::ParameterSpec& spec = specs_[at];
-    centre_[i] = std::log(prior ? (*prior)[at] : spec.start);
-    weight_[i] = spec.weight;
-    lower_[i] = std::log(spec.start * spec.least);
-    upper_[i] = std::log(spec.start * spec.most);
-  }
+Eigen::Map<const VectorXd> as_vector(const std::vector<double>& values) {
+  return {values.data(), static_cast<Index>(values.size())};
 }
 
-VectorXd AnalyticFit::log_times(const VectorXd& theta) const {
-  return log_times_(values_at(theta));
+MatrixXd as_rows(const std::vector<VectorXd>& rows) {
+  MatrixXd matrix(static_cast<Index>(rows.size()), rows.empty() ? 0 : rows.front().size());
+  for (Index i = 0; i < matrix.rows(); ++i)
+    matrix.row(i) = rows[static_cast<std::size_t>(i)].transpose();
+  return matrix;
 }
 
-LeastSquaresProblem AnalyticFit::problem(const std::vector<Index>& rows) const {
+VectorXd log_of(const std::vector<RowTime>& times) {
+  VectorXd log_times(static_cast<Index>(times.size()));
+  for (Index i = 0; const RowTime& time : times)
+    log_times[i++] = std::log(time.time_us);
+  return log_times;
+}
+
+class AnalyticFit {
+ public:
+  // `prior` replaces the starts of the problem, which has to outlive this.
+  AnalyticFit(const CalibratedProblem& problem, const std::optional<std::vector<double>>& prior)
+      : problem_(problem) {
+    const auto count = static_cast<Index>(problem.specs.size());
+    centre_.resize(count);
+    weight_.resize(count);
+    lower_.resize(count);
+    upper_.resize(count);
+    for (Index i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const model::ParameterSpec& spec = problem.specs[at];
+      centre_[i] = std::log(prior ? (*prior)[at] : spec.start);
+      weight_[i] = spec.weight;
+      lower_[i] = std::log(spec.start * spec.least);
+      upper_[i] = std::log(spec.start * spec.most);
+    }
+  }
+
+  // From the prior's centre and from places around it, to `rows`; the best of them.
+  [[nodiscard]] LeastSquaresResult fit(const std::vector<Index>& rows) const;
+  // From `start`, with the rows `training` only: ln(time) of all rows.
+  [[nodiscard]] VectorXd refit(const VectorXd& start, const std::vector<Index>& training) const {
+    return log_times(
+        solve_least_squares(least_squares(training), start, {.max_iterations = kRefitIterations})
+            .theta);
+  }
+  [[nodiscard]] VectorXd log_times(const VectorXd& theta) const {
+    return log_of(problem_.times(values_at(theta)));
+  }
+  // Returns, as lines of a summary, the parameters at a bound, those left at their start, and those
+  // whose logarithm has a standard deviation above a half.
+  [[nodiscard]] std::string unsure(const LeastSquaresResult& result) const;
+
+ private:
+  [[nodiscard]] LeastSquaresProblem least_squares(const std::vector<Index>& rows) const;
+
+  const CalibratedProblem& problem_;
+  VectorXd centre_, weight_, lower_, upper_;
+};
+
+LeastSquaresProblem AnalyticFit::least_squares(const std::vector<Index>& rows) const {
   LeastSquaresProblem problem;
   problem.residual_count = static_cast<Index>(rows.size());
   problem.centre = centre_;
   problem.weight = weight_;
   problem.lower = lower_;
   problem.upper = upper_;
-  const auto residuals_of = [this, rows](LogTimes times) -> LeastSquaresProblem::Residuals {
+  const auto residuals_of = [this, rows](RowTimes times) -> LeastSquaresProblem::Residuals {
     return [this, rows, times = std::move(times)](const VectorXd& theta,
                                                   Eigen::Ref<VectorXd> residuals) {
-      const VectorXd difference = times(values_at(theta)) - log_measured_;
+      const VectorXd difference =
+          log_of(times(values_at(theta))) - as_vector(problem_.log_measured);
       residuals = difference(rows);
     };
   };
-  problem.residuals = residuals_of(log_times_);
-  if (log_times_near_) {
+  problem.residuals = residuals_of(problem_.times);
+  if (problem_.times_near) {
     problem.residuals_near = [this, residuals_of](const VectorXd& theta) {
-      return residuals_of(log_times_near_(values_at(theta)));
+      return residuals_of(problem_.times_near(values_at(theta)));
     };
   }
   return problem;
 }
 
-LeastSquaresResult AnalyticFit::fit(int restarts, const std::vector<Index>& rows) const {
-  const LeastSquaresProblem everything = problem(rows);
+LeastSquaresResult AnalyticFit::fit(const std::vector<Index>& rows) const {
+  const LeastSquaresProblem everything = least_squares(rows);
   LeastSquaresResult best = solve_least_squares(everything, centre_);
   std::mt19937_64 random(1);  // always the same: a fit gives the same bytes each time
-  for (int restart = 0; restart < restarts; ++restart) {
+  for (int restart = 0; restart < problem_.restarts; ++restart) {
     VectorXd start = centre_;
     for (Index i = 0; i < start.size(); ++i) {
       const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -156,34 +185,33 @@ LeastSquaresResult AnalyticFit::fit(int restarts, const std::vector<Index>& rows
   return best;
 }
 
-VectorXd AnalyticFit::refit(const VectorXd& start, const std::vector<Index>& training) const {
-  const LeastSquaresResult result =
-      solve_least_squares(problem(training), start, {.max_iterations = kRefitIterations});
-  return log_times(result.theta);
-}
-
-std::vector<AnalyticFit::Unsure> AnalyticFit::unsure(const LeastSquaresResult& result) const {
-  std::vector<Unsure> all;
-  for (std::size_t i = 0; i < specs_.size(); ++i) {
+std::string AnalyticFit::unsure(const LeastSquaresResult& result) const {
+  std::string lines;
+  for (std::size_t i = 0; i < problem_.specs.size(); ++i) {
     const auto at = static_cast<Index>(i);
     const double value = result.theta[at];
     const double deviation = std::sqrt(result.covariance(at, at));
-    std::string why;
-    if (value <= lower_[at] || value >= upper_[at]) {
-      why = value <= lower_[at] ? "at the least that is allowed" : "at the most that is allowed";
-    } else if (std::abs(value - centre_[at]) < kNotMoved && deviation > kNotMovedDeviation) {
-      why = "left where it started";
-    } else if (deviation > kUncertain) {
-      why = "uncertain by half or more";
-    } else {
-      continue;
-    }
-    all.push_back({std::string(specs_[i].name), std::move(why), std::string(specs_[i].told_by)});
+    const bool is_left =
+        std::abs(value - centre_[at]) < kNotMoved && deviation > kNotMovedDeviation;
+    const char* const why = value <= lower_[at]      ? "at the least that is allowed"
+                            : value >= upper_[at]    ? "at the most that is allowed"
+                            : is_left                ? "left where it started"
+                            : deviation > kUncertain ? "uncertain by half or more"
+                                                     : nullptr;
+    if (why == nullptr) continue;
+    const auto& [name, told_by] = std::tie(problem_.specs[i].name, problem_.specs[i].told_by);
+    if (lines.empty()) lines = "these rows say little about\n";
+    lines += fmt::format("  {:<21} {}{}{}\n", name, why,
+                         told_by.empty() ? "" : "; would tell: ", told_by);
   }
-  return all;
+  return lines;
 }
 
-namespace {
+std::vector<Index> all_rows(const CalibratedProblem& problem) {
+  std::vector<Index> rows(problem.log_measured.size());
+  std::iota(rows.begin(), rows.end(), Index{0});
+  return rows;
+}
 
 // The analytic model fitted to rows of one stack, or to all of them where there are none.
 struct GroupFit {
@@ -195,13 +223,10 @@ struct GroupFit {
 
 std::vector<GroupFit> fit_groups(const AnalyticFit& fit, const CalibratedProblem& problem) {
   std::vector<std::vector<Index>> groups = problem.stacks;
-  if (groups.empty()) {
-    groups.emplace_back(static_cast<std::size_t>(problem.log_measured.size()));
-    std::iota(groups.front().begin(), groups.front().end(), Index{0});
-  }
+  if (groups.empty()) groups.push_back(all_rows(problem));
   std::vector<GroupFit> fits;
   for (std::vector<Index>& rows : groups) {
-    LeastSquaresResult result = fit.fit(problem.restarts, rows);
+    LeastSquaresResult result = fit.fit(rows);
     std::vector<double> values = rounded_values(result);
     fits.push_back({std::move(rows), std::move(result), std::move(values)});
   }
@@ -227,13 +252,14 @@ struct Described {
 // Returns all rows, those of each group with the values of the group that `whose` gives for it.
 Described describe(const CalibratedProblem& problem, const std::vector<GroupFit>& fits,
                    const std::function<std::size_t(std::size_t group)>& whose) {
-  Described all{Eigen::VectorXd(problem.log_measured.size()), problem.features};
+  Described all{VectorXd(static_cast<Index>(problem.log_measured.size())),
+                as_rows(problem.features)};
   for (std::size_t group = 0; group < fits.size(); ++group) {
     const std::vector<Index>& rows = fits[group].rows;
     const std::vector<double>& values = fits[whose(group)].values;
-    all.log_analytic(rows) = problem.log_times(values)(rows);
+    all.log_analytic(rows) = log_of(problem.times(values))(rows);
     if (!problem.features_with) continue;
-    const Eigen::MatrixXd features = problem.features_with(values);
+    const MatrixXd features = as_rows(problem.features_with(values));
     if (all.features.rows() == 0) all.features.resize(features.rows(), features.cols());
     all.features(rows, Eigen::all) = features(rows, Eigen::all);
   }
@@ -260,8 +286,7 @@ Eigen::VectorXd refit_groups(const AnalyticFit& fit, const std::vector<GroupFit>
 
 std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& request,
                            read::Parameters& parameters) {
-  const AnalyticFit fit(problem.specs, problem.log_measured, problem.log_times,
-                        problem.log_times_near, read_prior(request, problem, parameters.model));
+  const AnalyticFit fit(problem, read_prior(request, problem, parameters.model));
   request.say("fitting the analytic model");
   const std::vector<GroupFit> fits = fit_groups(fit, problem);
   const GroupFit& best = fits[best_group(fits, fits.size())];
@@ -279,11 +304,16 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
       problem.stacks.empty()
           ? Described{}
           : describe(problem, fits, [&](std::size_t group) { return best_group(fits, group); });
+  std::vector<std::string> regimes;
+  if (problem.has_regimes) {
+    for (const RowTime& time : problem.times(best.values))
+      regimes.emplace_back(time.bound);
+  }
   CalibrationInput input{
       .features = std::move(rows.features),
-      .log_measured = problem.log_measured,
+      .log_measured = as_vector(problem.log_measured),
       .log_analytic = std::move(rows.log_analytic),
-      .regimes = problem.regimes ? problem.regimes(best.values) : std::vector<std::string>(),
+      .regimes = std::move(regimes),
       .folds = problem.folds,
       .longest_fold = problem.longest_fold,
       .stacks = problem.stacks,
@@ -313,13 +343,11 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
         fmt::format("stacks held out       MAPE {:.2f} %, half-width {:.1f} %\n",
                     100 * calibration.other_stack_mape, 100 * calibration.other_stack_half_width);
   }
-  const auto unsure = fit.unsure(result);
-  if (!unsure.empty()) summary += "these rows say little about\n";
-  for (const AnalyticFit::Unsure& parameter : unsure) {
-    summary += fmt::format("  {:<21} {}{}{}\n", parameter.name, parameter.why,
-                           parameter.told_by.empty() ? "" : "; would tell: ", parameter.told_by);
-  }
-  return summary;
+  return summary + fit.unsure(result);
+}
+
+double analytic_cost(const CalibratedProblem& problem) {
+  return AnalyticFit(problem, std::nullopt).fit(all_rows(problem)).cost;
 }
 
 }  // namespace inline_prof::fit

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace inline_prof::fit {
@@ -24,9 +24,10 @@ constexpr std::size_t kLeastRows = 40;
 constexpr Index kMostGroupPoints = 120, kRowsOfAPoint = 4, kLeastGroupPoints = 16;
 constexpr std::size_t kMostGroupScores = 99;
 
+// The rows of one source and set of types.
 struct Group {
-  std::vector<model::Sizes> sizes;
-  std::vector<double> log_measured;
+  std::vector<model::Sizes> sizes = {};
+  std::vector<double> log_measured = {};
 };
 
 std::map<std::string, Group> groups_of(const SourceForm& form, const MeasuredRows& rows) {
@@ -46,34 +47,21 @@ CalibratedProblem problem_of(const SourceForm& form, const read::Machine& machin
   problem.restarts = 0;
   const auto count = static_cast<Index>(group.sizes.size());
   problem.most_points = std::clamp(count / kRowsOfAPoint, kLeastGroupPoints, kMostGroupPoints);
-  problem.log_measured = Eigen::Map<const Eigen::VectorXd>(group.log_measured.data(), count);
+  problem.log_measured = group.log_measured;
   problem.points = group.sizes;
-  problem.features.resize(count, form.features(group.sizes.front()).size());
-  for (Index i = 0; i < count; ++i)
-    problem.features.row(i) = form.features(group.sizes[static_cast<std::size_t>(i)]).transpose();
+  problem.features = of_each(group.sizes, form.features);
   for (const std::size_t size : form.fold_sizes) {
     Eigen::VectorXd keys(count);
     for (Index i = 0; i < count; ++i)
       keys[i] = group.sizes[static_cast<std::size_t>(i)][size];
-    for (auto& fold : folds_by_key(keys, kFoldsOfASize))
-      problem.folds.push_back(std::move(fold));
+    std::ranges::move(folds_by_key(keys, kFoldsOfASize), std::back_inserter(problem.folds));
   }
-  problem.log_times = [&form, &machine, &group, variant](std::span<const double> values) {
-    Eigen::VectorXd log_times(static_cast<Index>(group.sizes.size()));
-    for (std::size_t i = 0; i < group.sizes.size(); ++i)
-      log_times[static_cast<Index>(i)] =
-          std::log(form.time(group.sizes[i], machine, values, variant).time_us);
-    return log_times;
+  problem.times = [&form, &machine, &group, variant](std::span<const double> values) {
+    return of_each(group.sizes, [&](const model::Sizes& sizes) {
+      return RowTime{form.time(sizes, machine, values, variant).time_us};
+    });
   };
   return problem;
-}
-
-double cost_of(const CalibratedProblem& problem) {
-  std::vector<Index> rows(problem.points.size());
-  std::iota(rows.begin(), rows.end(), Index{0});
-  return AnalyticFit(problem.specs, problem.log_measured, problem.log_times, {}, std::nullopt)
-      .fit(problem.restarts, rows)
-      .cost;
 }
 
 // Returns one group as a member of the file.
@@ -81,10 +69,10 @@ nlohmann::json fit_group(const SourceForm& form, const std::string& name, const 
                          const FitRequest& request, std::string& summary) {
   CalibratedProblem best = problem_of(form, *request.machine, group, 0);
   std::size_t variant = 0;
-  double least = form.variants == 1 ? 0 : cost_of(best);
+  double least = form.variants == 1 ? 0 : analytic_cost(best);
   for (std::size_t other = 1; other < form.variants; ++other) {
     CalibratedProblem problem = problem_of(form, *request.machine, group, other);
-    const double cost = cost_of(problem);
+    const double cost = analytic_cost(problem);
     if (cost >= least) continue;
     least = cost;
     variant = other;

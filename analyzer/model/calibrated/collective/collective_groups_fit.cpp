@@ -75,35 +75,23 @@ CalibratedProblem problem_of(const Group& group) {
   const auto specs = CollectiveAnalytic::parameters(group.can_switch_add);
   problem.specs.assign(specs.begin(), specs.end());
   problem.restarts = kRestarts;
-  const auto count = static_cast<Index>(group.rows.size());
-  problem.log_measured.resize(count);
-  problem.features.resize(count, 2);
-  for (Index i = 0; i < count; ++i) {
-    const MeasuredRow& row = *group.rows[static_cast<std::size_t>(i)];
-    const double bytes = row.cells().number("bytes"), ranks = row.cells().number("num_gpus");
-    problem.log_measured[i] = std::log(row.time_us);
-    problem.features.row(i) = model::collective_features(bytes, ranks).transpose();
+  Eigen::VectorXd sizes(static_cast<Index>(group.rows.size()));
+  for (const MeasuredRow* row : group.rows) {
+    const double bytes = row->cells().number("bytes"), ranks = row->cells().number("num_gpus");
+    problem.log_measured.push_back(std::log(row->time_us));
+    problem.features.push_back(model::collective_features(bytes, ranks));
     problem.points.push_back({bytes, ranks});
+    sizes[static_cast<Index>(problem.points.size()) - 1] = problem.features.back()[0];
   }
-  problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
-  const auto kind = group.kind;
-  const bool with_switch = group.can_switch_add;
-  const auto points = problem.points;
-  problem.regimes = [kind, with_switch, points](std::span<const double> values) {
+  problem.folds = folds_by_key(sizes, kSizeFolds);
+  problem.has_regimes = true;
+  problem.times = [kind = group.kind, with_switch = group.can_switch_add,
+                   points = problem.points](std::span<const double> values) {
     const CollectiveAnalytic analytic(kind, with_switch, values);
-    std::vector<std::string> regimes;
-    regimes.reserve(points.size());
-    for (const auto& point : points)
-      regimes.emplace_back(analytic.predict(point[0], point[1]).bound);
-    return regimes;
-  };
-  problem.log_times = [kind, with_switch, points](std::span<const double> values) {
-    const CollectiveAnalytic analytic(kind, with_switch, values);
-    Eigen::VectorXd log_times(static_cast<Index>(points.size()));
-    for (std::size_t i = 0; i < points.size(); ++i)
-      log_times[static_cast<Index>(i)] =
-          std::log(analytic.predict(points[i][0], points[i][1]).time_us);
-    return log_times;
+    return of_each(points, [&](const model::RawPoint& point) {
+      const model::CollectiveTime time = analytic.predict(point[0], point[1]);
+      return RowTime{time.time_us, time.bound};
+    });
   };
   return problem;
 }

@@ -96,7 +96,6 @@ FitResult fit_conv(const FitRequest& request) {
 
   std::vector<MeasuredConv> convs;
   CalibratedProblem problem;
-  std::vector<double> log_measured;
   std::vector<BoundedRow> bounded;
   std::size_t nameless = 0;
   std::size_t impossible = 0;
@@ -117,47 +116,30 @@ FitResult fit_conv(const FitRequest& request) {
         continue;
       }
     }
-    log_measured.push_back(std::log(row.time_us));
+    problem.log_measured.push_back(std::log(row.time_us));
     bounded.push_back({&row, at_peak_us(conv.shape, machine)});
     problem.points.push_back(model::conv_point(conv.shape, conv.kernel));
+    problem.features.push_back(model::conv_features(conv.shape, conv.kernel, machine));
     convs.push_back(conv);
   }
-  const auto count = static_cast<Index>(convs.size());
   if (convs.size() < std::max<std::size_t>(specs.size(), kLeastCalibrationRows)) {
     throw std::invalid_argument(
         fmt::format("{} rows with a kernel that is known to compute a convolution, a fit needs {}",
                     convs.size(), specs.size()));
   }
   refuse_another_unit(std::move(bounded));
-  problem.log_measured = Eigen::Map<const Eigen::VectorXd>(log_measured.data(), count);
-  for (Index i = 0; i < count; ++i) {
-    const MeasuredConv& conv = convs[static_cast<std::size_t>(i)];
-    const Eigen::VectorXd features = model::conv_features(conv.shape, conv.kernel, machine);
-    if (i == 0) problem.features.resize(count, features.size());
-    problem.features.row(i) = features.transpose();
-  }
   problem.specs.assign(specs.begin(), specs.end());
   // The floor is the timer's as much as the GPU's; the least time tells.
-  problem.specs.front().start = 0.5 * std::exp(problem.log_measured.minCoeff());
+  problem.specs.front().start = 0.5 * std::exp(std::ranges::min(problem.log_measured));
   problem.folds = folds_of(convs);
   problem.most_points = kMostConvPoints;
-  problem.log_times = [&](std::span<const double> values) {
+  problem.has_regimes = true;  // a launch by the host scatters more than what the GPU does
+  problem.times = [&](std::span<const double> values) {
     const model::ConvAnalytic analytic(machine, direction, values);
-    Eigen::VectorXd log_times(count);
-    for (Index i = 0; i < count; ++i) {
-      const MeasuredConv& conv = convs[static_cast<std::size_t>(i)];
-      log_times[i] = std::log(analytic.predict(conv.shape, conv.kernel, conv.progress).time_us);
-    }
-    return log_times;
-  };
-  // A launch by the host scatters more than what the GPU does.
-  problem.regimes = [&](std::span<const double> values) {
-    const model::ConvAnalytic analytic(machine, direction, values);
-    std::vector<std::string> regimes;
-    regimes.reserve(convs.size());
-    for (const MeasuredConv& conv : convs)
-      regimes.emplace_back(analytic.predict(conv.shape, conv.kernel, conv.progress).bound);
-    return regimes;
+    return of_each(convs, [&](const MeasuredConv& conv) {
+      const model::ConvTime time = analytic.predict(conv.shape, conv.kernel, conv.progress);
+      return RowTime{time.time_us, time.bound};
+    });
   };
 
   read::Parameters parameters;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -47,20 +48,19 @@ model::GemmShape shape_of(const MeasuredRow& row) {
 // Whole widths, row counts and depths, and the longest: what a fit is asked for is seldom next to
 // what it has seen.  The longest are the last fold.
 std::vector<std::vector<Index>> folds_of(const std::vector<model::GemmShape>& shapes,
-                                         const Eigen::VectorXd& log_measured) {
+                                         const std::vector<double>& log_measured) {
   const auto count = static_cast<Index>(shapes.size());
   std::vector<std::vector<Index>> folds;
   for (const auto side : {&model::GemmShape::n, &model::GemmShape::m, &model::GemmShape::k}) {
     Eigen::VectorXd keys(count);
     for (Index i = 0; i < count; ++i)
       keys[i] = shapes[static_cast<std::size_t>(i)].*side;
-    for (auto& fold : folds_by_key(keys, kFoldsOfAKey))
-      folds.push_back(std::move(fold));
+    std::ranges::move(folds_by_key(keys, kFoldsOfAKey), std::back_inserter(folds));
   }
   std::vector<Index> by_time(static_cast<std::size_t>(count));
   std::iota(by_time.begin(), by_time.end(), Index{0});
-  std::stable_sort(by_time.begin(), by_time.end(),
-                   [&](Index a, Index b) { return log_measured[a] < log_measured[b]; });
+  std::ranges::stable_sort(by_time, {},
+                           [&](Index row) { return log_measured[static_cast<std::size_t>(row)]; });
   folds.emplace_back(
       by_time.begin() + static_cast<std::ptrdiff_t>(kLongest * static_cast<double>(count)),
       by_time.end());
@@ -171,15 +171,12 @@ FitResult fit_gemm(const FitRequest& request) {
   problem.stack_names = stacks;
   problem.stacks.resize(stacks.size());
   std::vector<model::GemmStack> stack_of_row;
-  const auto count = static_cast<Index>(rows.size());
-  problem.log_measured.resize(count);
-  for (Index i = 0; i < count; ++i) {
-    const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
+  for (Index i = 0; const MeasuredRow& row : rows) {
     const model::GemmShape shape = shape_of(row);
     shapes.push_back(shape);
     kernels.push_back(choice.knows_kernels ? kernel_of(row) : std::nullopt);
     const auto& kernel = kernels.back();
-    problem.log_measured[i] = std::log(row.time_us);
+    problem.log_measured.push_back(std::log(row.time_us));
     problem.points.push_back({shape.m, shape.n, shape.k, shape.batch});
     if (kernel) {
       auto& point = problem.points.back();
@@ -191,7 +188,7 @@ FitResult fit_gemm(const FitRequest& request) {
         {.number = stacks.empty() ? 0 : stack + 1, .count = static_cast<Index>(stacks.size())});
     if (stacks.empty()) continue;
     problem.points.back().push_back(static_cast<double>(stack + 1));
-    problem.stacks[static_cast<std::size_t>(stack)].push_back(i);
+    problem.stacks[static_cast<std::size_t>(stack)].push_back(i++);
   }
   problem.specs = specs;
   problem.folds = folds_of(shapes, problem.log_measured);
@@ -214,42 +211,32 @@ FitResult fit_gemm(const FitRequest& request) {
   problem.features_with = [&](std::span<const double> values) {
     const auto times = times_with(values);
     const Index taken = model::gemm_feature_count(machine);
-    Eigen::MatrixXd features(count, taken + static_cast<Index>(stacks.size()));
-    for (Index i = 0; i < count; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      features.row(i) = model::gemm_features(shapes[at], machine, times[at], choice.knows_kernels,
-                                             taken, stack_of_row[at])
-                            .transpose();
+    std::vector<Eigen::VectorXd> features;
+    features.reserve(shapes.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      features.push_back(model::gemm_features(shapes[i], machine, times[i], choice.knows_kernels,
+                                              taken, stack_of_row[i]));
     }
     return features;
   };
-  problem.log_times = [&](std::span<const double> values) {
-    Eigen::VectorXd log_times(count);
-    for (Index i = 0; const model::GemmTime& time : times_with(values))
-      log_times[i++] = std::log(time.time_us);
-    return log_times;
+  problem.times = [&](std::span<const double> values) {
+    return of_each(times_with(values), [](const model::GemmTime& time) {
+      return RowTime{time.time_us, time.bound};
+    });
   };
-  problem.log_times_near = [&](std::span<const double> near) -> AnalyticFit::LogTimes {
+  problem.times_near = [&](std::span<const double> near) -> RowTimes {
     return [&, best = times_with(near)](std::span<const double> values) {
       const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
-      Eigen::VectorXd log_times(count);
-      for (Index i = 0; i < count; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        log_times[i] = std::log(analytic.predict_as(shapes[at], best[at]).time_us);
-      }
-      return log_times;
+      std::vector<RowTime> times;
+      times.reserve(shapes.size());
+      for (std::size_t i = 0; i < shapes.size(); ++i)
+        times.push_back({analytic.predict_as(shapes[i], best[i]).time_us});
+      return times;
     };
   };
   if (choice.knows_kernels) problem.most_points = kMostKernelPoints;
   // With the kernel known, what is left is its bound's: no choice of the library's is a riddle.
-  if (choice.knows_kernels) {
-    problem.regimes = [&](std::span<const double> values) {
-      std::vector<std::string> regimes;
-      for (const model::GemmTime& time : times_with(values))
-        regimes.emplace_back(time.bound);
-      return regimes;
-    };
-  }
+  problem.has_regimes = choice.knows_kernels;
 
   read::Parameters parameters;
   parameters.model = "gemm";

@@ -32,32 +32,28 @@ FitResult fit_memory(const FitRequest& request) {
 
   CalibratedProblem problem;
   problem.specs.assign(specs.begin(), specs.end());
-  const auto count = static_cast<Index>(rows.size());
-  problem.log_measured.resize(count);
-  problem.features.resize(count, 2);
+  Eigen::VectorXd sizes(static_cast<Index>(rows.size()));
   std::vector<double> bytes;
   std::vector<BoundedRow> bounded;
-  for (Index i = 0; i < count; ++i) {
-    const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
+  for (const MeasuredRow& row : rows) {
     const double read_bytes = row.cells().number("read_bytes"),
                  write_bytes = row.cells().number("write_bytes");
     bytes.push_back(read_bytes + write_bytes);
     bounded.push_back({&row, bytes.back() / (machine.memory_gb_per_s * 1e3)});
-    problem.log_measured[i] = std::log(row.time_us);
-    problem.features.row(i) = model::memory_features(read_bytes, write_bytes).transpose();
+    problem.log_measured.push_back(std::log(row.time_us));
+    problem.features.push_back(model::memory_features(read_bytes, write_bytes));
     problem.points.push_back({read_bytes, write_bytes});
+    sizes[static_cast<Index>(bytes.size()) - 1] = problem.features.back()[0];
   }
   refuse_another_unit(std::move(bounded));
   // The launch floor is the timer's as much as the GPU's: from 2 us in a graph to 50 us with a host
   // that launches every time.  The least time tells.
-  problem.specs.front().start = 0.95 * std::exp(problem.log_measured.minCoeff());
-  problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
-  problem.log_times = [&](std::span<const double> values) {
-    Eigen::VectorXd log_times(count);
-    for (Index i = 0; i < count; ++i)
-      log_times[i] =
-          std::log(model::memory_time(bytes[static_cast<std::size_t>(i)], machine, values).time_us);
-    return log_times;
+  problem.specs.front().start = 0.95 * std::exp(std::ranges::min(problem.log_measured));
+  problem.folds = folds_by_key(sizes, kSizeFolds);
+  problem.times = [&](std::span<const double> values) {
+    return of_each(bytes, [&](double each) {
+      return RowTime{model::memory_time(each, machine, values).time_us};
+    });
   };
 
   read::Parameters parameters;
