@@ -93,125 +93,110 @@ void take_file_name(const std::string& label, ParamLog& log) {
   if (error == std::errc{} && ranks > 0) log.ranks = ranks;
 }
 
-// Mean of "115.8983-192.2113-745.2365", a number for each rank.
-double mean_over_ranks(std::string_view word, const std::string& label, std::size_t line,
-                       std::string_view column) {
-  double sum = 0.0;
-  double count = 0.0;
+// The place of a number, for complaints.
+struct Cell {
+  std::string_view word;
+  const std::string& label;
+  std::size_t line;
+  std::string_view column;
+};
+
+// The mean of "115.8983-192.2113-745.2365", a number for each rank; or one number.
+double number_in(Cell cell, bool is_of_each_rank) {
+  double sum = 0.0, count = 0.0;
+  std::string_view rest = cell.word;
   while (true) {
-    const std::size_t dash = word.find('-');
-    const auto value = number_of(word.substr(0, dash));
-    if (!value) {
-      fail_at_cell(label, line, column,
-                   fmt::format("expected numbers with dashes between them, found \"{}\"", word));
+    const std::size_t dash = is_of_each_rank ? rest.find('-') : rest.npos;
+    const auto value = number_of(rest.substr(0, dash));
+    if (!value || !(is_of_each_rank || *value >= 0)) {
+      fail_at_cell(
+          cell.label, cell.line, cell.column,
+          is_of_each_rank
+              ? fmt::format("expected numbers with dashes between them, found \"{}\"", rest)
+              : fmt::format("expected a number >= 0, found \"{}\"", cell.word));
     }
     sum += *value;
     count += 1;
-    if (dash == std::string_view::npos) return sum / count;
-    word.remove_prefix(dash + 1);
+    if (dash == rest.npos) return sum / count;
+    rest.remove_prefix(dash + 1);
   }
 }
 
-double positive(std::string_view word, const std::string& label, std::size_t line,
-                std::string_view column) {
-  const auto value = number_of(word);
-  if (!value || !(*value >= 0)) {
-    fail_at_cell(label, line, column, fmt::format("expected a number >= 0, found \"{}\"", word));
-  }
-  return *value;
-}
-
-// The places of a row's numbers, counted from the first word behind the mark.
-class Columns {
- public:
-  explicit Columns(std::vector<std::string> names) : names_(std::move(names)) {}
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+// The names of a row's numbers, and their places, counted from the first word behind the mark.
+struct Layout {
+  std::vector<std::string> names;
+  std::optional<std::size_t> bytes, time, algorithm, bus;
+  bool is_exchange = false, is_point_to_point = false;
 
   // The first column that ends with one of these, in this order.
   [[nodiscard]] std::optional<std::size_t> find(
       std::initializer_list<std::string_view> endings) const {
     for (const std::string_view ending : endings) {
-      for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (names_[i].ends_with(ending) && !names_[i].starts_with("TotalTime")) return i;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i].ends_with(ending) && !names[i].starts_with("TotalTime")) return i;
       }
     }
     return std::nullopt;
   }
-
- private:
-  std::vector<std::string> names_;
 };
 
-class RowParser {
- public:
-  RowParser(const std::string& label, const MarkedLine& header)
-      : label_(label),
-        columns_(column_names(header.words)),
-        is_exchange_(columns_.find({"B-T-D"}).has_value()) {
-    bytes_ = columns_.find({"size (B)", "size(B)", "size"});
-    // Quantised runs name no median: their last column is the whole time.
-    time_ = columns_.find({"ency(us):p50", ":p50", "Overall", "overall"});
-    algorithm_ = columns_.find({"avgUniBW(GB/s)", "AlgBW(GB/s)", "algBW(GB/s)"});
-    bus_ = columns_.find({"BusBW(GB/s)", "busBW(GB/s)"});
-    if (!bytes_ || !time_) {
-      fail_at_line(label, header.number, "expected columns for a size and a median time (p50)");
-    }
-    is_point_to_point_ = columns_.find({"avgUniBW(GB/s)"}).has_value();
+Layout layout_of(const MarkedLine& header, const std::string& label) {
+  Layout layout;
+  layout.names = column_names(header.words);
+  layout.is_exchange = layout.find({"B-T-D"}).has_value();
+  layout.is_point_to_point = layout.find({"avgUniBW(GB/s)"}).has_value();
+  layout.bytes = layout.find({"size (B)", "size(B)", "size"});
+  // Quantised runs name no median: their last column is the whole time.
+  layout.time = layout.find({"ency(us):p50", ":p50", "Overall", "overall"});
+  layout.algorithm = layout.find({"avgUniBW(GB/s)", "AlgBW(GB/s)", "algBW(GB/s)"});
+  layout.bus = layout.find({"BusBW(GB/s)", "busBW(GB/s)"});
+  if (!layout.bytes || !layout.time) {
+    fail_at_line(label, header.number, "expected columns for a size and a median time (p50)");
   }
+  return layout;
+}
 
-  [[nodiscard]] bool is_point_to_point() const { return is_point_to_point_; }
-
-  [[nodiscard]] ParamRow parse(const MarkedLine& line) const {
-    const auto& names = columns_.names();
-    if (line.words.size() - 1 != names.size()) {
-      fail_at_line(label_, line.number,
-                   fmt::format("expected {} values behind {}, found {}", names.size(),
-                               line.words[0], line.words.size() - 1));
-    }
-    ParamRow row;
-    row.bytes = positive(line.words[*bytes_ + 1], label_, line.number, names[*bytes_]);
-    row.time_us = value(line, *time_);
-    if (algorithm_) row.algorithm_gb_per_s = value(line, *algorithm_);
-    if (bus_) row.bus_gb_per_s = value(line, *bus_);
-    return row;
+ParamRow row_of(const Layout& layout, const MarkedLine& line, const std::string& label) {
+  if (line.words.size() - 1 != layout.names.size()) {
+    fail_at_line(label, line.number,
+                 fmt::format("expected {} values behind {}, found {}", layout.names.size(),
+                             line.words[0], line.words.size() - 1));
   }
+  const auto number = [&](std::size_t column, bool is_of_each_rank) {
+    return number_in({line.words[column + 1], label, line.number, layout.names[column]},
+                     is_of_each_rank);
+  };
+  ParamRow row;
+  row.bytes = number(*layout.bytes, false);
+  row.time_us = number(*layout.time, layout.is_exchange);
+  if (layout.algorithm) row.algorithm_gb_per_s = number(*layout.algorithm, layout.is_exchange);
+  if (layout.bus) row.bus_gb_per_s = number(*layout.bus, layout.is_exchange);
+  return row;
+}
 
- private:
-  [[nodiscard]] double value(const MarkedLine& line, std::size_t column) const {
-    const std::string_view word = line.words[column + 1];
-    const std::string& name = columns_.names()[column];
-    return is_exchange_ ? mean_over_ranks(word, label_, line.number, name)
-                        : positive(word, label_, line.number, name);
+// Throws InputError where there are none.
+std::vector<MarkedLine> lines_of_param(const std::string& text, const std::string& label) {
+  std::vector<MarkedLine> lines = marked_lines(text);
+  if (lines.empty()) {
+    throw InputError(fmt::format("{}: no line with {}: not a log of PARAM", label, kMark));
   }
-
-  const std::string& label_;
-  Columns columns_;
-  bool is_exchange_;
-  std::optional<std::size_t> bytes_;
-  std::optional<std::size_t> time_;
-  std::optional<std::size_t> algorithm_;
-  std::optional<std::size_t> bus_;
-  bool is_point_to_point_ = false;
-};
+  return lines;
+}
 
 }  // namespace
 
 ParamLog parse_param_log(const std::string& text, const std::string& label) {
   ParamLog log;
-  std::optional<RowParser> parser;
-  for (const MarkedLine& line : marked_lines(text)) {
+  std::optional<Layout> layout;
+  for (const MarkedLine& line : lines_of_param(text, label)) {
     if (is_header(line)) {
-      parser.emplace(label, line);
-      if (parser->is_point_to_point()) log.collective = "sendrecv";
+      layout = layout_of(line, label);
+      if (layout->is_point_to_point) log.collective = "sendrecv";
       continue;
     }
-    if (!parser) fail_at_line(label, line.number, "a row before the line that names the columns");
+    if (!layout) fail_at_line(label, line.number, "a row before the line that names the columns");
     take_mark(line.words[0], log);
-    log.rows.push_back(parser->parse(line));
-  }
-  if (!parser) {
-    throw InputError(fmt::format("{}: no line with {}: not a log of PARAM", label, kMark));
+    log.rows.push_back(row_of(*layout, line, label));
   }
   take_file_name(label, log);
   return log;
@@ -219,31 +204,25 @@ ParamLog parse_param_log(const std::string& text, const std::string& label) {
 
 std::vector<OriginalParamRow> original_param_rows(const std::string& text,
                                                   const std::string& label) {
-  const std::vector<MarkedLine> lines = marked_lines(text);
-  if (lines.empty()) {
-    throw InputError(fmt::format("{}: no line with {}: not a log of PARAM", label, kMark));
-  }
+  const std::vector<MarkedLine> lines = lines_of_param(text, label);
   const bool is_exchange = std::ranges::find(lines[0].words, "B-T-D") != lines[0].words.end();
   constexpr std::size_t least_words = 5;
   std::vector<OriginalParamRow> rows;
   for (std::size_t i = is_exchange ? 1 : 3; i < lines.size(); ++i) {
-    const std::size_t number = lines[i].number;
     const std::vector<std::string_view>& found = lines[i].words;
     if (found.size() < least_words) {
-      fail_at_line(label, number,
+      fail_at_line(label, lines[i].number,
                    fmt::format("expected at least {} words, found {}", least_words, found.size()));
     }
     const auto value = [&](std::size_t place, std::string_view column) {
-      return is_exchange ? mean_over_ranks(found[place], label, number, column)
-                         : positive(found[place], label, number, column);
+      return number_in({found[place], label, lines[i].number, column},
+                       is_exchange && column != "size");
     };
-    OriginalParamRow row;
-    if (is_exchange) row.exchange = found[2];
-    row.bytes = positive(found[1], label, number, "size");
-    row.latency_us = value(3, "latency");
-    row.algorithm_gb_per_s = value(found.size() - 2, "algBW") + kLogBandwidthOffset;
-    row.bus_gb_per_s = value(found.size() - 1, "busBW") + kLogBandwidthOffset;
-    rows.push_back(std::move(row));
+    rows.push_back({.exchange = is_exchange ? std::string(found[2]) : "",
+                    .bytes = value(1, "size"),
+                    .latency_us = value(3, "latency"),
+                    .algorithm_gb_per_s = value(found.size() - 2, "algBW") + kLogBandwidthOffset,
+                    .bus_gb_per_s = value(found.size() - 1, "busBW") + kLogBandwidthOffset});
   }
   return rows;
 }

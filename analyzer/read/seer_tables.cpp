@@ -1,9 +1,12 @@
 #include "read/seer_tables.hpp"
 
+#include "read/text_lines.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
+#include <span>
 
 namespace inline_prof::read {
 namespace {
@@ -78,6 +81,17 @@ constexpr Range kAlgorithms = {0, 7};
 constexpr Range kCounts = {0, 1e18};
 constexpr Range kLevels = {0, 10};  // nvprof's *_utilization
 
+// Returns what `read` makes of each row of a table with so many columns.
+template <typename Read>
+auto read_rows(const Table& table, std::size_t least, std::size_t most, Read&& read) {
+  expect_columns(table, least, most);
+  std::vector<decltype(read(std::size_t{}))> rows;
+  rows.reserve(table.row_count());
+  for (std::size_t row = 0; row < table.row_count(); ++row)
+    rows.push_back(read(row));
+  return rows;
+}
+
 }  // namespace
 
 std::int64_t seer_out_width(const SeerLayer& layer) {
@@ -86,11 +100,8 @@ std::int64_t seer_out_width(const SeerLayer& layer) {
 }
 
 std::vector<SeerSample> read_seer_samples(const Table& table) {
-  expect_columns(table, 18, 19);
-  std::vector<SeerSample> samples;
-  samples.reserve(table.row_count());
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    SeerSample sample{
+  return read_rows(table, 18, 19, [&](std::size_t row) {
+    return SeerSample{
         .layer = read_convolution(table, row),
         .algorithm = integer_in(table, row, 8, kAlgorithms),
         .time_ms = positive(table, row, 9),
@@ -102,102 +113,72 @@ std::vector<SeerSample> read_seer_samples(const Table& table) {
         .fp32_utilisation = number_in(table, row, 16, kLevels),
         .dram_utilisation = number_in(table, row, 17, kLevels),
     };
-    samples.push_back(sample);
-  }
-  return samples;
+  });
 }
 
 std::vector<SeerTimedLayer> read_seer_timed_layers(const Table& table) {
-  expect_columns(table, 10, 10);
-  std::vector<SeerTimedLayer> rows;
-  rows.reserve(table.row_count());
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    rows.push_back({.layer = read_convolution(table, row),
-                    .algorithm = integer_in(table, row, 8, kAlgorithms),
-                    .value = number_in(table, row, 9, {0, 1e12})});
-  }
-  return rows;
+  return read_rows(table, 10, 10, [&](std::size_t row) {
+    return SeerTimedLayer{.layer = read_convolution(table, row),
+                          .algorithm = integer_in(table, row, 8, kAlgorithms),
+                          .value = number_in(table, row, 9, {0, 1e12})};
+  });
 }
 
 std::vector<SeerPickRow> read_seer_picks(const Table& table) {
-  expect_columns(table, 18, 18);
-  std::vector<SeerPickRow> rows;
-  rows.reserve(table.row_count());
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
+  return read_rows(table, 18, 18, [&](std::size_t row) {
     SeerPickRow pick;
     pick.layer = read_convolution(table, row);
-    for (std::size_t i = 0; i < pick.time_ms.size(); ++i) {
+    for (std::size_t i = 0; i < pick.time_ms.size(); ++i)
       pick.time_ms[i] = table.number(row, 8 + i);
-    }
     pick.best = integer_in(table, row, 16, kAlgorithms);
     pick.cudnn_pick = integer_in(table, row, 17, kAlgorithms);
     if (!(pick.time_ms[static_cast<std::size_t>(pick.best)] > 0)) {
       table.fail(row, 16, fmt::format("algorithm {} has no time in this row", pick.best));
     }
-    rows.push_back(pick);
-  }
-  return rows;
+    return pick;
+  });
 }
 
 std::vector<SeerOperatorRow> read_seer_operator(const Table& table, std::size_t value_count) {
   constexpr std::size_t layer_columns = 8;
-  expect_columns(table, layer_columns + value_count, layer_columns + value_count);
-  std::vector<SeerOperatorRow> rows;
-  rows.reserve(table.row_count());
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
+  const std::size_t columns = layer_columns + value_count;
+  return read_rows(table, columns, columns, [&](std::size_t row) {
     SeerOperatorRow read{.layer = read_layer(table, row), .values = {}};
-    for (std::size_t i = 0; i < value_count; ++i) {
-      read.values.push_back(table.number(row, layer_columns + i));
-    }
-    rows.push_back(std::move(read));
-  }
-  return rows;
+    for (std::size_t i = layer_columns; i < columns; ++i)
+      read.values.push_back(table.number(row, i));
+    return read;
+  });
 }
 
 std::vector<SeerLayer> read_seer_layers(const Table& table) {
-  expect_columns(table, 8, 1000);
-  std::vector<SeerLayer> layers;
-  layers.reserve(table.row_count());
-  for (std::size_t row = 0; row < table.row_count(); ++row) {
-    layers.push_back(read_convolution(table, row));
-  }
-  return layers;
+  return read_rows(table, 8, 1000, [&](std::size_t row) { return read_convolution(table, row); });
 }
 
 std::vector<SeerLayer> read_seer_layer_list(std::string_view text, const std::string& label) {
-  std::size_t line = 0;
-  const auto fail = [&](std::string_view what) {
-    throw InputError(fmt::format("{}: line {}: {}", label, line, what));
-  };
-  // The integers of the next line.
-  const auto next_line = [&]() {
-    ++line;
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view rest = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  const auto numbers_of = [&](const TextLine& line) {
     std::vector<std::int64_t> numbers;
-    while (true) {
-      const std::size_t start = rest.find_first_not_of(" \t\r");
-      if (start == std::string_view::npos) return numbers;
-      rest.remove_prefix(start);
-      const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r"));
+    for (const std::string_view word : words(line.text)) {
       std::int64_t value = 0;
       const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
       if (error != std::errc{} || stop != word.data() + word.size()) {
-        fail(fmt::format("number {}: expected an integer, found \"{}\"", numbers.size() + 1,
-                         word.substr(0, 40)));
+        fail_at_line(label, line.number,
+                     fmt::format("number {}: expected an integer, found \"{}\"", numbers.size() + 1,
+                                 word.substr(0, 40)));
       }
       numbers.push_back(value);
-      rest.remove_prefix(word.size());
     }
+    return numbers;
   };
-
-  const std::vector<std::int64_t> head = next_line();
-  if (head.size() != 1 || head[0] < 0) fail("expected the number of layers");
+  std::vector<TextLine> lines = text_lines(text);
+  while (!lines.empty() && words(lines.back().text).empty())
+    lines.pop_back();
+  const std::vector<std::int64_t> head =
+      lines.empty() ? std::vector<std::int64_t>{} : numbers_of(lines.front());
+  if (head.size() != 1 || head[0] < 0) fail_at_line(label, 1, "expected the number of layers");
   std::vector<SeerLayer> layers;
-  while (!text.empty()) {
-    const std::vector<std::int64_t> n = next_line();
-    if (n.empty() && text.find_first_not_of(" \t\r\n") == std::string_view::npos) break;
+  for (const TextLine& line : std::span(lines).subspan(1)) {
+    const std::vector<std::int64_t> n = numbers_of(line);
+    const auto fail = [&](const std::string& what) { fail_at_line(label, line.number, what); };
     if (n.size() != 8) fail(fmt::format("expected 8 integers, found {}", n.size()));
     for (std::size_t i = 0; i < n.size(); ++i) {
       const std::int64_t least = i == 7 ? 0 : 1;
@@ -213,8 +194,7 @@ std::vector<SeerLayer> read_seer_layer_list(std::string_view text, const std::st
     }
   }
   if (layers.size() != static_cast<std::size_t>(head[0])) {
-    line = 1;
-    fail(fmt::format("says {} layers, the file has {}", head[0], layers.size()));
+    fail_at_line(label, 1, fmt::format("says {} layers, the file has {}", head[0], layers.size()));
   }
   return layers;
 }

@@ -35,8 +35,6 @@ namespace {
 
 // prof-model fit --model families: kernel families fitted to a user's own traces and profiles.
 
-using FamilyMap = std::map<std::string, model::FamilyParameters, std::less<>>;
-
 // Different launches that are too few to tell three parameters.
 constexpr std::size_t kThin = 3;
 // The largest part of a time that neighbours may have added: how much it was is not known that
@@ -99,8 +97,8 @@ std::vector<model::FamilyRow> family_rows(const join::Analysis& analysis,
 }
 
 // Returns what the fit starts from: as those parameters count for this GPU.
-FamilyMap start_of(const read::Machine& gpu, const std::string& prior) {
-  FamilyMap start = model::usual_family_parameters();
+model::FamilyMap start_of(const read::Machine& gpu, const std::string& prior) {
+  model::FamilyMap start = model::usual_family_parameters();
   if (prior == "usual") return start;
   const read::Parameters known =
       prior.empty() ? model::shipped_families(gpu) : model::choose_parameters(prior, "families");
@@ -112,8 +110,8 @@ FamilyMap start_of(const read::Machine& gpu, const std::string& prior) {
   return start;
 }
 
-double mean_error_percent(const std::vector<model::FamilyRow>& rows, const FamilyMap& families,
-                          const read::Machine& machine) {
+double mean_error_percent(const std::vector<model::FamilyRow>& rows,
+                          const model::FamilyMap& families, const read::Machine& machine) {
   double sum = 0;
   for (const model::FamilyRow& row : rows) {
     const auto& parameters = families.at(row.family);
@@ -140,7 +138,7 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
   const read::Machine gpu = machine ? *machine : machine_of(analysis, machines);
 
   std::map<std::string, std::vector<model::FamilyRow>> by_family;
-  const FamilyMap before = start_of(gpu, prior);
+  const model::FamilyMap before = start_of(gpu, prior);
   for (model::FamilyRow& row : family_rows(analysis, gpu))
     if (before.contains(row.family)) by_family[row.family].push_back(std::move(row));
   // With a prior of its own a fit says all that it learns: the prior holds what is thin.
@@ -158,7 +156,7 @@ fit::FitResult fit_families_to(const std::vector<std::string>& files,
                                         "waited for the program",
                                         upper_bounds)));
   }
-  const FamilyMap fitted = model::fit_families(rows, before, gpu);
+  const model::FamilyMap fitted = model::fit_families(rows, before, gpu);
 
   fit::FitResult result;
   const std::string_view doubt = report::simulated_words(analysis);

@@ -26,32 +26,25 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
 namespace {
 
-// The iteration of a run as it was measured, by the published models and by ours.
-struct RunIteration {
-  std::optional<double> measured_us;
-  std::size_t iterations = 0;  // in the file
-  // The DLRM models' end-to-end time.  Of a prof.json, which does not say what the host does
-  // between launches, with T1 to T5 as 0.
-  std::optional<double> published_us;
-  std::size_t rows = 0;            // that take time in an iteration
+// The DLRM models' end-to-end time.  Of a prof.json, which does not say what the host does between
+// launches, with T1 to T5 as 0.
+struct Published {
+  std::optional<double> us;
+  std::size_t rows = 0;            // of a prof.json, that take time in an iteration
   std::size_t published_rows = 0;  // of them: with a published prediction, else as measured
-  std::optional<double> ours_us;   // the longest path's, with predictions where there are any
-  std::optional<double> lower_us;  // of ours: the 90 % interval
-  std::optional<double> upper_us;
-  std::string ours_words;  // of it: what is predicted
-  double ours_part = 0;    // of it, by predictions
-  std::string note;        // about `published_us`; may be empty
-  std::string reason;      // why there is no such path
+  std::string note;                // about `us`; may be empty
 };
 
 // Each outermost row of the first device is an operator with its calls as kernels.
-void walk_rows(const join::Analysis& analysis, RunIteration& result) {
+Published walk_rows(const join::Analysis& analysis) {
+  Published result;
   std::vector<const join::Row*> rows;
   for (const join::Row& row : analysis.rows) {
     const bool is_first = join::device_of(row) == join::device_of(analysis.rows.front());
@@ -76,7 +69,20 @@ void walk_rows(const join::Analysis& analysis, RunIteration& result) {
     if (row->predicted_us) ++result.published_rows;
   }
   const model::WalkResult walked = model::walk(graph);
-  if (walked.error.empty() && !rows.empty()) result.published_us = walked.end_to_end;
+  if (walked.error.empty() && !rows.empty()) result.us = walked.end_to_end;
+  return result;
+}
+
+// `walked` has the time with the host's costs.
+Published published_of(const model::TraceIteration& walked, std::size_t iterations) {
+  Published result;
+  if (!walked.mean.error.empty()) return result;
+  result.us = walked.mean.end_to_end;
+  if (!walked.tree.starts.empty() || iterations < 2) return result;
+  *result.us /= static_cast<double>(iterations);
+  result.note = fmt::format("of the whole trace, which has no mark \"{}\", over its {} iterations",
+                            model::kForwardMark, iterations);
+  return result;
 }
 
 std::string line(const char* what, const std::optional<double>& time_us,
@@ -88,60 +94,40 @@ std::string line(const char* what, const std::optional<double>& time_us,
   return fmt::format("{:<20}{:12.2f} us{}\n", what, *time_us, share);
 }
 
-// Throws read::InputError.
-RunIteration iteration_of_run(const std::filesystem::path& file,
-                              const std::optional<read::Machine>& machine,
-                              const std::string& layers, const std::string& products) {
-  RunIteration result;
-  read::Profile profile = read::read_profile(file);
-  const join::Analysis ours = analyse_run(profile, machine, layers, model::Models::kCalibrated);
-  result.measured_us = ours.iteration.us;
-  result.iterations = ours.runs.front().profile.iter_time_ms.size();
-  result.ours_us = ours.predicted_path_us;
-  result.ours_part = ours.predicted_part;
-  result.ours_words = report::describe_predicted_part(ours);
-  result.reason = ours.longest_path_reason;
-  if (ours.predicted_path_ci90_us) {
-    result.lower_us = ours.predicted_path_ci90_us->lower;
-    result.upper_us = ours.predicted_path_ci90_us->upper;
-  }
-  if (!ours.rows.empty())
-    walk_rows(analyse_run(std::move(profile), machine, layers, model::Models::kPublished, products),
-              result);
-  return result;
-}
-
-std::string run_iteration_text(const RunIteration& iteration) {
-  std::string text = line("measured", iteration.measured_us, std::nullopt) +
-                     line("published", iteration.published_us, iteration.measured_us);
-  if (!iteration.note.empty()) text += fmt::format("  {}\n", iteration.note);
-  if (iteration.rows > 0) {
+// `ours`: the longest path, with predictions where there are any.
+std::string run_iteration_text(const join::Analysis& ours, const Published& published) {
+  std::string text = line("measured", ours.iteration.us, std::nullopt) +
+                     line("published", published.us, ours.iteration.us);
+  if (!published.note.empty()) text += fmt::format("  {}\n", published.note);
+  if (published.rows > 0) {
     text += fmt::format(
         "  {} of {} rows by published models, the others as measured; T1 to T5 "
         "are not in the file and count as 0\n",
-        iteration.published_rows, iteration.rows);
+        published.published_rows, published.rows);
   }
-  text += line("ours", iteration.ours_us, iteration.measured_us);
-  if (!iteration.ours_us) return text + fmt::format("  {}\n", iteration.reason);
-  if (iteration.lower_us)
-    text += fmt::format("  90 % interval {:.2f} to {:.2f} us\n", *iteration.lower_us,
-                        *iteration.upper_us);
-  return text + fmt::format("  {}\n", iteration.ours_words);
+  text += line("ours", ours.predicted_path_us, ours.iteration.us);
+  if (!ours.predicted_path_us) return text + fmt::format("  {}\n", ours.longest_path_reason);
+  if (const auto& interval = ours.predicted_path_ci90_us)
+    text += fmt::format("  90 % interval {:.2f} to {:.2f} us\n", interval->lower, interval->upper);
+  return text + fmt::format("  {}\n", report::describe_predicted_part(ours));
 }
 
-std::string run_iteration_json(const RunIteration& iteration) {
+std::string run_iteration_json(const join::Analysis& ours, const Published& published) {
   const auto value = [](const std::optional<double>& time_us) {
     return time_us ? nlohmann::ordered_json(*time_us) : nlohmann::ordered_json();
   };
-  return nlohmann::ordered_json{{"measured_us", value(iteration.measured_us)},
-                                {"published_us", value(iteration.published_us)},
-                                {"rows", iteration.rows},
-                                {"published_rows", iteration.published_rows},
-                                {"ours_us", value(iteration.ours_us)},
-                                {"ours_lower_us", value(iteration.lower_us)},
-                                {"ours_upper_us", value(iteration.upper_us)},
-                                {"ours_part", iteration.ours_part}}
-      .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto& interval = ours.predicted_path_ci90_us;
+  return nlohmann::ordered_json{
+             {"measured_us", value(ours.iteration.us)},
+             {"published_us", value(published.us)},
+             {"rows", published.rows},
+             {"published_rows", published.published_rows},
+             {"ours_us", value(ours.predicted_path_us)},
+             {"ours_lower_us", value(interval ? std::optional(interval->lower) : std::nullopt)},
+             {"ours_upper_us", value(interval ? std::optional(interval->upper) : std::nullopt)},
+             {"ours_part", ours.predicted_part}}
+             .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 enum class IterationFormat { kJson, kTable };
@@ -161,15 +147,6 @@ struct IterationOptions {
   std::string output = "-";
   bool force = false;
 };
-
-double limit(const std::string& name, const std::string& text) {
-  const std::optional<double> value = read::number_of(text);
-  if (!value || !(*value >= 1) || *value > 1e12) {
-    throw UsageError(
-        fmt::format("--set {}: expected a number from 1 to 1e12, found {}", name, text));
-  }
-  return *value;
-}
 
 model::WhatIf parse_what_if(const IterationOptions& options) {
   model::WhatIf what_if;
@@ -191,47 +168,57 @@ model::WhatIf parse_what_if(const IterationOptions& options) {
 
 // Reads the settings that say what the GPU can do.  Returns the prefix of the kernels' names.
 std::string take_settings(const std::vector<std::string>& settings, model::LookupMachine& machine) {
-  std::string prefix;
-  for (const auto& [name, text] : parse_settings(settings)) {
-    if (name == "kernel_prefix") {
-      prefix = text;
-    } else if (name == "peak_dram_bw_gbps") {
-      machine.dram_gb_per_s = limit(name, text);
-    } else if (name == "peak_l2_bw_gbps") {
-      machine.l2_gb_per_s = limit(name, text);
-    } else if (name == "peak_throughput_gflops") {
-      machine.throughput_gflops = limit(name, text);
-    } else if (name == "l2_size_bytes") {
-      machine.l2_bytes = static_cast<std::int64_t>(limit(name, text));
-    } else if (name == "num_sm") {
-      machine.sm_count = static_cast<std::int64_t>(limit(name, text));
-    } else {
-      throw UsageError(
-          fmt::format("--set {}: expected kernel_prefix, peak_dram_bw_gbps, peak_l2_bw_gbps, "
-                      "peak_throughput_gflops, l2_size_bytes or num_sm",
-                      name));
+  std::map<std::string, std::string> parsed = parse_settings(settings);
+  const auto take = [&](const char* name, auto& member) {
+    const auto found = parsed.extract(name);
+    if (found.empty()) return;
+    const std::optional<double> value = read::number_of(found.mapped());
+    if (!value || !(*value >= 1) || *value > 1e12) {
+      throw UsageError(fmt::format("--set {}: expected a number from 1 to 1e12, found {}", name,
+                                   found.mapped()));
     }
+    member = static_cast<std::remove_reference_t<decltype(member)>>(*value);
+  };
+  take("peak_dram_bw_gbps", machine.dram_gb_per_s);
+  take("peak_l2_bw_gbps", machine.l2_gb_per_s);
+  take("peak_throughput_gflops", machine.throughput_gflops);
+  take("l2_size_bytes", machine.l2_bytes);
+  take("num_sm", machine.sm_count);
+  const auto prefix = parsed.extract("kernel_prefix");
+  if (!parsed.empty()) {
+    throw UsageError(
+        fmt::format("--set {}: expected kernel_prefix, peak_dram_bw_gbps, peak_l2_bw_gbps, "
+                    "peak_throughput_gflops, l2_size_bytes or num_sm",
+                    parsed.begin()->first));
   }
-  return prefix;
+  return prefix.empty() ? "" : prefix.mapped();
 }
 
-// Returns the run's three times.  `walked` has the DLRM models' time with the host's costs.
+// Returns the run's three times.  `walked`: of a trace.  Throws read::InputError.
 std::string run_text(const IterationOptions& options, const model::TraceIteration* walked) {
-  RunIteration run = iteration_of_run(options.input, parse_machine(options.machine), options.layers,
-                                      options.params);
+  const auto machine = parse_machine(options.machine);
+  read::Profile profile = read::read_profile(std::filesystem::path(options.input));
+  const join::Analysis ours =
+      analyse_run(profile, machine, options.layers, model::Models::kCalibrated);
+  Published published;
   if (walked != nullptr) {
-    run.rows = 0;
-    run.published_us.reset();
-    if (walked->mean.error.empty()) run.published_us = walked->mean.end_to_end;
-    const bool is_whole = walked->tree.starts.empty() && run.iterations > 1;
-    if (is_whole && run.published_us) {
-      *run.published_us /= static_cast<double>(run.iterations);
-      run.note = fmt::format("of the whole trace, which has no mark \"{}\", over its {} iterations",
-                             model::kForwardMark, run.iterations);
-    }
+    published = published_of(*walked, ours.runs.front().profile.iter_time_ms.size());
+  } else if (!ours.rows.empty()) {
+    published = walk_rows(analyse_run(std::move(profile), machine, options.layers,
+                                      model::Models::kPublished, options.params));
   }
-  return options.format == IterationFormat::kJson ? run_iteration_json(run) + "\n"
-                                                  : run_iteration_text(run);
+  return options.format == IterationFormat::kJson ? run_iteration_json(ours, published)
+                                                  : run_iteration_text(ours, published);
+}
+
+// Returns what `make` does, whose complaints are about the file.
+template <typename Make>
+auto of_file(const std::string& file, Make&& make) {
+  try {
+    return make();
+  } catch (const std::invalid_argument& error) {
+    throw read::InputError(fmt::format("{}: {}", file, error.what()));
+  }
 }
 
 class Analysis {
@@ -265,7 +252,8 @@ class Analysis {
                                                      : report::iteration_text(result);
   }
   [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
-    if (is_calibrated()) return text(task_of(graph));
+    if (is_calibrated())
+      return text(of_file(options_.input, [&] { return model::operator_tasks(graph); }));
     const model::WalkResult result = model::walk(graph);
     return options_.format == IterationFormat::kJson ? report::walk_json(result)
                                                      : report::walk_text(result);
@@ -275,7 +263,7 @@ class Analysis {
       throw UsageError(
           "--edition published: the published models know nothing of tasks; calibrated does");
     }
-    try {
+    return of_file(options_.input, [&] {
       const model::LongestPath path(graph);
       const auto others = model::other_times(graph, what_if_);
       const bool is_asked = what_if_.is_prediction_met || !what_if_.scales.empty();
@@ -283,9 +271,7 @@ class Analysis {
           is_asked ? std::optional<std::span<const model::OtherTime>>(others) : std::nullopt;
       return options_.format == IterationFormat::kJson ? report::what_if_json(path, asked)
                                                        : report::what_if_text(path, asked);
-    } catch (const std::invalid_argument& error) {
-      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
-    }
+    });
   }
 
   // Returns the measured iteration and both predictions; "" of a trace without kernels.
@@ -302,14 +288,6 @@ class Analysis {
  private:
   [[nodiscard]] bool is_calibrated() const {
     return options_.edition == model::Edition::kCalibrated;
-  }
-
-  [[nodiscard]] read::TaskGraph task_of(const read::IterationGraph& graph) const {
-    try {
-      return model::operator_tasks(graph);
-    } catch (const std::invalid_argument& error) {
-      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
-    }
   }
 
   const IterationOptions& options_;

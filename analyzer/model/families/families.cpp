@@ -410,7 +410,7 @@ std::optional<Prediction> Families::predict(std::string_view kernel_name, double
   return prediction;
 }
 
-std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
+FamilyMap usual_family_parameters() {
   struct Usual {
     std::string_view family;
     double launch_us, share, elements_per_clock, sigma;
@@ -471,7 +471,7 @@ std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters() {
       {"product_simt", 2.0, 0.8, 1, 0.3},
       {"product", 1.5, 1.0, 1, 0.2},
   }};
-  std::map<std::string, FamilyParameters, std::less<>> parameters;
+  FamilyMap parameters;
   for (const Usual& usual : rows) {
     parameters[std::string(usual.family)] = {usual.launch_us, usual.share, usual.elements_per_clock,
                                              usual.sigma, 0};
@@ -579,11 +579,9 @@ FamilyParameters fit_family(const std::vector<const FamilyRow*>& rows,
 
 }  // namespace
 
-std::map<std::string, FamilyParameters, std::less<>> fit_families(
-    const std::vector<FamilyRow>& rows,
-    const std::map<std::string, FamilyParameters, std::less<>>& start,
-    const read::Machine& machine) {
-  std::map<std::string, FamilyParameters, std::less<>> fitted = start;
+FamilyMap fit_families(const std::vector<FamilyRow>& rows, const FamilyMap& start,
+                       const read::Machine& machine) {
+  FamilyMap fitted = start;
   std::map<std::string, std::vector<const FamilyRow*>> by_family;
   for (const FamilyRow& row : rows) {
     if (row.measured_us > 0 && start.contains(row.family)) by_family[row.family].push_back(&row);
@@ -593,8 +591,7 @@ std::map<std::string, FamilyParameters, std::less<>> fit_families(
   return fitted;
 }
 
-std::map<std::string, FamilyParameters, std::less<>> family_parameters(
-    const read::Parameters& parameters) {
+FamilyMap family_parameters(const read::Parameters& parameters) {
   auto families = usual_family_parameters();
   const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode all =
@@ -618,9 +615,7 @@ read::Parameters shipped_families(const read::Machine& machine) {
   return choose_parameters(own.empty() ? "families_h100-sxm5-80gb" : own, kFamiliesMember);
 }
 
-read::Parameters parameters_of_families(
-    const std::map<std::string, FamilyParameters, std::less<>>& families,
-    const std::string& machine_id) {
+read::Parameters parameters_of_families(const FamilyMap& families, const std::string& machine_id) {
   read::Parameters parameters;
   parameters.model = kFamiliesMember;
   parameters.machine = machine_id;

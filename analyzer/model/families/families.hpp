@@ -25,6 +25,8 @@ struct FamilyParameters {
   std::int64_t rows = 0;            // that were fitted; 0: carried over
 };
 
+using FamilyMap = std::map<std::string, FamilyParameters, std::less<>>;
+
 // The work of one kernel, as the forms need it.
 struct FamilyWork {
   FamilyForm form = FamilyForm::kNone;
@@ -70,7 +72,7 @@ class Families {
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
-  std::map<std::string, FamilyParameters, std::less<>> parameters_;
+  FamilyMap parameters_;
   std::string trained_machine_;
 };
 
@@ -86,22 +88,18 @@ struct FamilyRow {
 // Fits each family with rows, starting from `start` and staying near it where rows are few.  Its
 // `sigma` is that of traces left out, where there are several.  The same rows always give the same
 // parameters.
-[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> fit_families(
-    const std::vector<FamilyRow>& rows,
-    const std::map<std::string, FamilyParameters, std::less<>>& start,
-    const read::Machine& machine);
+[[nodiscard]] FamilyMap fit_families(const std::vector<FamilyRow>& rows, const FamilyMap& start,
+                                     const read::Machine& machine);
 
-[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> family_parameters(
-    const read::Parameters& parameters);
-[[nodiscard]] read::Parameters parameters_of_families(
-    const std::map<std::string, FamilyParameters, std::less<>>& families,
-    const std::string& machine_id);
+[[nodiscard]] FamilyMap family_parameters(const read::Parameters& parameters);
+[[nodiscard]] read::Parameters parameters_of_families(const FamilyMap& families,
+                                                      const std::string& machine_id);
 
 // The parameters that are shipped for the machine, else those of the GPU whose generation is
 // nearest.
 [[nodiscard]] read::Parameters shipped_families(const read::Machine& machine);
 
 // The families' values where no measurement tells: how such kernels work, on any GPU.
-[[nodiscard]] std::map<std::string, FamilyParameters, std::less<>> usual_family_parameters();
+[[nodiscard]] FamilyMap usual_family_parameters();
 
 }  // namespace inline_prof::model

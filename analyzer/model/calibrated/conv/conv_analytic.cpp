@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -158,6 +159,30 @@ std::array<double, 3> find_winograd_tile(std::string_view name) {
   }
   return tile;
 }
+
+// The first word that stands in a kernel's name tells its algorithm.  The first of a call's kernels
+// may be the one that prepares the image.
+constexpr std::array<std::pair<std::string_view, ConvAlgorithm>, 19> kWords{{
+    {"winograd_nonfused", ConvAlgorithm::kWinogradNonfused},
+    {"im2col", ConvAlgorithm::kExplicitGemm},
+    {"winograd", ConvAlgorithm::kWinograd},
+    {"cgemm", ConvAlgorithm::kFft},
+    {"fft", ConvAlgorithm::kFft},
+    {"explicit_convolve", ConvAlgorithm::kExplicitGemm},
+    {"implicit_convolve", ConvAlgorithm::kPlainImplicitGemm},
+    {"precomputed_convolve", ConvAlgorithm::kPlainImplicitGemm},
+    {"scudnn", ConvAlgorithm::kImplicitGemm},
+    {"hcudnn", ConvAlgorithm::kImplicitGemm},
+    {"convolve", ConvAlgorithm::kImplicitGemm},
+    {"cudnn", ConvAlgorithm::kImplicitGemm},
+    {"implicit_gemm", ConvAlgorithm::kImplicitGemm},
+    {"fprop", ConvAlgorithm::kImplicitGemm},
+    {"dgrad", ConvAlgorithm::kImplicitGemm},
+    {"wgrad", ConvAlgorithm::kImplicitGemm},
+    {"884", ConvAlgorithm::kImplicitGemm},
+    {"1688", ConvAlgorithm::kImplicitGemm},
+    {"16816", ConvAlgorithm::kImplicitGemm},
+}};
 
 bool contains(std::string_view name, std::string_view word) {
   return name.find(word) != std::string_view::npos;
@@ -317,29 +342,31 @@ ConvTime ConvAnalytic::finish(ConvTime time, double tensor_bytes, double kernels
   return time;
 }
 
+ConvTime ConvAnalytic::of_product(ConvAlgorithm algorithm, const Tiled& product) {
+  ConvTime time;
+  time.algorithm = algorithm;
+  time.compute_us = product.time_us;
+  time.tile_m = product.tile_m;
+  time.tile_n = product.tile_n;
+  time.waves = product.waves;
+  return time;
+}
+
 ConvTime ConvAnalytic::implicit_gemm(const ConvShape& shape, const ConvKernel* kernel) const {
   const bool is_plain = kernel != nullptr && kernel->algorithm == ConvAlgorithm::kPlainImplicitGemm;
   double share = values_[is_plain ? kPlainShare : kGemmShare];
   if (kernel != nullptr && kernel->is_of_ampere) share *= machine_.ampere_share;
   const Tiled product = best_tiled(gemm_of(shape), share, kernel);
-  ConvTime time;
-  time.algorithm = is_plain ? ConvAlgorithm::kPlainImplicitGemm : ConvAlgorithm::kImplicitGemm;
-  time.compute_us = product.time_us;
-  time.tile_m = product.tile_m;
-  time.tile_n = product.tile_n;
-  time.waves = product.waves;
-  return finish(time, machine_.element_bytes * tensor_elements(shape), 0);
+  return finish(
+      of_product(is_plain ? ConvAlgorithm::kPlainImplicitGemm : ConvAlgorithm::kImplicitGemm,
+                 product),
+      machine_.element_bytes * tensor_elements(shape), 0);
 }
 
 ConvTime ConvAnalytic::explicit_gemm(const ConvShape& shape, const ConvKernel* kernel) const {
   const Product product = gemm_of(shape);
   const Tiled multiplied = best_tiled(product, values_[kNonfusedShare], kernel);
-  ConvTime time;
-  time.algorithm = ConvAlgorithm::kExplicitGemm;
-  time.compute_us = multiplied.time_us;
-  time.tile_m = multiplied.tile_m;
-  time.tile_n = multiplied.tile_n;
-  time.waves = multiplied.waves;
+  ConvTime time = of_product(ConvAlgorithm::kExplicitGemm, multiplied);
   time.transform_us = moved_us(2 * machine_.element_bytes * product.batch * product.m * product.k);
   return finish(time, machine_.element_bytes * tensor_elements(shape), 1);
 }
@@ -355,12 +382,8 @@ ConvTime ConvAnalytic::winograd(const ConvShape& shape, const ConvKernel* kernel
   const double peak_per_sm = machine_.flops_per_us / machine_.sm_count * v[kWinogradShare];
   const double block_us =
       2 * kWinogradMultiplies * round_up(shape.c, kStepElements) / peak_per_sm + v[kEpilogue];
-  ConvTime time;
-  time.algorithm = ConvAlgorithm::kWinograd;
-  time.compute_us = paid * block_us;
-  time.tile_m = tile[0] * tile[1] * tile[2];
-  time.tile_n = 32;
-  time.waves = waves;
+  ConvTime time = of_product(ConvAlgorithm::kWinograd,
+                             {paid * block_us, tile[0] * tile[1] * tile[2], 32, waves});
   // The filters are transformed by a kernel before: 16 numbers for 9.
   time.transform_us =
       moved_us(machine_.element_bytes * shape.k * shape.c * (shape.r * shape.s + 16));
@@ -374,12 +397,7 @@ ConvTime ConvAnalytic::winograd_nonfused(const ConvShape& shape, const ConvKerne
   const Product transformed_product = sums_tiles ? Product{shape.k, shape.c, tiles, products}
                                                  : Product{tiles, shape.k, shape.c, products};
   const Tiled product = best_tiled(transformed_product, values_[kNonfusedShare], kernel);
-  ConvTime time;
-  time.algorithm = ConvAlgorithm::kWinogradNonfused;
-  time.compute_us = product.time_us;
-  time.tile_m = product.tile_m;
-  time.tile_n = product.tile_n;
-  time.waves = product.waves;
+  ConvTime time = of_product(ConvAlgorithm::kWinogradNonfused, product);
   const double image = tensor_elements(shape) - shape.k * shape.c * shape.r * shape.s;
   time.transform_us =
       moved_us(machine_.element_bytes * (image + products * tiles * (shape.c + shape.k))) +
@@ -400,34 +418,11 @@ ConvTime ConvAnalytic::fft(const ConvShape& shape, const ConvKernel* kernel) con
   // A complex product is four real ones.
   const Tiled product =
       best_tiled({tiles, shape.k, 4 * shape.c, frequencies}, values_[kFftShare], kernel);
-  ConvTime time;
-  time.algorithm = ConvAlgorithm::kFft;
-  time.compute_us = product.time_us;
-  time.tile_m = product.tile_m;
-  time.tile_n = product.tile_n;
-  time.waves = product.waves;
+  ConvTime time = of_product(ConvAlgorithm::kFft, product);
   const double complex_bytes = 2 * machine_.element_bytes * frequencies;
   time.transform_us = moved_us(complex_bytes * tiles * (shape.c + shape.k)) +
                       moved_us(complex_bytes * shape.k * shape.c);
   return finish(time, complex_bytes * (tiles * (shape.c + shape.k) + shape.k * shape.c), 3);
-}
-
-ConvTime ConvAnalytic::in_algorithm(ConvAlgorithm algorithm, const ConvShape& shape,
-                                    const ConvKernel* kernel) const {
-  switch (algorithm) {
-    case ConvAlgorithm::kExplicitGemm:
-      return explicit_gemm(shape, kernel);
-    case ConvAlgorithm::kWinograd:
-      return winograd(shape, kernel);
-    case ConvAlgorithm::kWinogradNonfused:
-      return winograd_nonfused(shape, kernel);
-    case ConvAlgorithm::kFft:
-      return fft(shape, kernel);
-    case ConvAlgorithm::kImplicitGemm:
-    case ConvAlgorithm::kPlainImplicitGemm:
-      break;
-  }
-  return implicit_gemm(shape, kernel);
 }
 
 double ConvAnalytic::launch_us(double progress) const {
@@ -441,10 +436,13 @@ ConvTime ConvAnalytic::predict(const ConvShape& shape, const std::optional<ConvK
   const ConvShape transformed = is_mirrored ? mirrored(shape) : shape;
   ConvTime time;
   if (kernel) {
-    const bool is_gemm = kernel->algorithm != ConvAlgorithm::kWinograd &&
-                         kernel->algorithm != ConvAlgorithm::kWinogradNonfused &&
-                         kernel->algorithm != ConvAlgorithm::kFft;
-    time = in_algorithm(kernel->algorithm, is_gemm ? shape : transformed, &*kernel);
+    using enum ConvAlgorithm;
+    const ConvAlgorithm algorithm = kernel->algorithm;
+    time = algorithm == kExplicitGemm       ? explicit_gemm(shape, &*kernel)
+           : algorithm == kWinograd         ? winograd(transformed, &*kernel)
+           : algorithm == kWinogradNonfused ? winograd_nonfused(transformed, &*kernel)
+           : algorithm == kFft              ? fft(transformed, &*kernel)
+                                            : implicit_gemm(shape, &*kernel);
   } else {
     time = fastest(shape, transformed);
   }
@@ -492,43 +490,18 @@ std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, dou
                     .winograd_tile = {}};
   for (const std::string_view word : {"sm80", "ampere", "s1688", "s16816"})
     kernel.is_of_ampere = kernel.is_of_ampere || contains(name, word);
-  // The first of a call's kernels may be the one that prepares the image.
-  if (contains(name, "winograd_nonfused")) {
-    kernel.algorithm = ConvAlgorithm::kWinogradNonfused;
+  const auto* const known =
+      std::ranges::find_if(kWords, [&](const auto& word) { return contains(name, word.first); });
+  if (known != kWords.end()) {
+    kernel.algorithm = known->second;
+    if (kernel.algorithm == ConvAlgorithm::kWinograd)
+      kernel.winograd_tile = find_winograd_tile(name);
     return kernel;
   }
-  if (contains(name, "im2col")) {
-    kernel.algorithm = ConvAlgorithm::kExplicitGemm;
-    return kernel;
-  }
-  if (contains(name, "winograd")) {
-    kernel.algorithm = ConvAlgorithm::kWinograd;
-    kernel.winograd_tile = find_winograd_tile(name);
-    return kernel;
-  }
-  if (contains(name, "gcgemm") || contains(name, "cgemm") || contains(name, "fft")) {
-    kernel.algorithm = ConvAlgorithm::kFft;
-    return kernel;
-  }
-  if (contains(name, "explicit_convolve")) {
-    kernel.algorithm = ConvAlgorithm::kExplicitGemm;
-    return kernel;
-  }
-  if (contains(name, "implicit_convolve") || contains(name, "precomputed_convolve")) {
-    kernel.algorithm = ConvAlgorithm::kPlainImplicitGemm;
-    return kernel;
-  }
-  for (const std::string_view word : {"scudnn", "hcudnn", "convolve", "cudnn", "implicit_gemm",
-                                      "fprop", "dgrad", "wgrad", "884", "1688", "16816"}) {
-    if (contains(name, word)) return kernel;
-  }
-  if (contains(name, "gemm")) {
-    const bool has_winograd = r == 3 && s == 3 && stride == 1;
-    kernel.algorithm =
-        has_winograd ? ConvAlgorithm::kWinogradNonfused : ConvAlgorithm::kExplicitGemm;
-    return kernel;
-  }
-  return std::nullopt;
+  if (!contains(name, "gemm")) return std::nullopt;
+  const bool has_winograd = r == 3 && s == 3 && stride == 1;
+  kernel.algorithm = has_winograd ? ConvAlgorithm::kWinogradNonfused : ConvAlgorithm::kExplicitGemm;
+  return kernel;
 }
 
 }  // namespace inline_prof::model

@@ -116,14 +116,13 @@ class ConvAnalytic {
                                  const ConvKernel* kernel) const;
   [[nodiscard]] double moved_us(double bytes) const;
   [[nodiscard]] ConvTime finish(ConvTime time, double tensor_bytes, double kernels) const;
+  [[nodiscard]] static ConvTime of_product(ConvAlgorithm algorithm, const Tiled& product);
   [[nodiscard]] ConvTime implicit_gemm(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime explicit_gemm(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime winograd(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime winograd_nonfused(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime fft(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime fastest(const ConvShape& shape, const ConvShape& transformed) const;
-  [[nodiscard]] ConvTime in_algorithm(ConvAlgorithm algorithm, const ConvShape& shape,
-                                      const ConvKernel* kernel) const;
 
   ConvMachine machine_;
   ConvDirection direction_;

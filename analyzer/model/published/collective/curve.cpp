@@ -140,27 +140,17 @@ Section Curve::section(double bytes) const {
 }
 
 double Curve::bus_gb_per_s(double bytes) const {
-  switch (section(bytes)) {
-    case Section::kLatency:
-      return bytes / overhead_us * bus_factor / kBytesPerGbUs;
-    case Section::kSigmoid:
-      return std::pow(10, sigmoid.at(std::log2(bytes)));
-    case Section::kSaturated:
-      return max_bus_gb_per_s;
-  }
-  return 0.0;
+  const Section own = section(bytes);
+  return own == Section::kLatency   ? bytes / overhead_us * bus_factor / kBytesPerGbUs
+         : own == Section::kSigmoid ? std::pow(10, sigmoid.at(std::log2(bytes)))
+                                    : max_bus_gb_per_s;
 }
 
 double Curve::time_us(double bytes) const {
-  switch (section(bytes)) {
-    case Section::kLatency:
-      return overhead_us;
-    case Section::kSigmoid:
-      return bytes / bus_gb_per_s(bytes) * bus_factor / kBytesPerGbUs;
-    case Section::kSaturated:
-      return bytes / max_bus_gb_per_s * bus_factor / kBytesPerGbUs + overhead_us;
-  }
-  return 0.0;
+  const Section own = section(bytes);
+  if (own == Section::kLatency) return overhead_us;
+  const double move_us = bytes / bus_gb_per_s(bytes) * bus_factor / kBytesPerGbUs;
+  return own == Section::kSigmoid ? move_us : move_us + overhead_us;
 }
 
 std::span<const NamedCurve> published_curves() {
