@@ -32,7 +32,8 @@ struct EventClass {
 // A class is named by its members' label, with '*' for the indices in which they differ:
 // `TopMLP.fc*.fprop.gemm`.  Names are unique: where two classes differ in kernel, grid or operation
 // only, the second one's gets " #2".  Classes are in order of their first members.
-[[nodiscard]] std::vector<EventClass> make_classes(const std::vector<ClassMember>& events);
+[[nodiscard]] [[gnu::cold]] std::vector<EventClass> make_classes(
+    const std::vector<ClassMember>& events);
 
 // Tests whether the members of a class take the same time after all. Returns groups of indices into
 // `samples` that agree, the one with the fastest members first; one group if all do.

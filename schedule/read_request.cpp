@@ -86,7 +86,7 @@ std::string read_text(const std::string& path, Accept accept, std::size_t max_by
   std::string text;
   std::vector<char> block(65536);  // not on the stack: the reader may be a thread with a small one
   for (;;) {
-    const ssize_t count = read(file.get(), block.data(), block.size());
+    const ssize_t count = ::read(file.get(), block.data(), block.size());
     if (count == 0) return text;
     if (count < 0) {
       if (errno == EINTR) continue;

@@ -179,7 +179,7 @@ class Reader {
     });
   }
 
-  void read_member(const JsonMember& member, Spec& spec) {
+  [[gnu::cold]] void read_member(const JsonMember& member, Spec& spec) {
     if (member.key == "warmup") {
       spec.warmup =
           static_cast<std::int64_t>(integer(member, 0, static_cast<std::uint64_t>(kMaxWarmup)));

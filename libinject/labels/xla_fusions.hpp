@@ -19,7 +19,8 @@ namespace inline_prof::labels {
 
 // Takes a text that was registered by this thread.  Returns true if no range will have it as its
 // name, so that it need not be kept.
-bool note_xla_text(std::string_view text);
+// It is built small, not fast: XLA registers its texts once.
+[[gnu::cold]] bool note_xla_text(std::string_view text);
 
 struct XlaWork {
   std::string layer;  // the names of the program's functions and scopes: "jit(step).jvp()"

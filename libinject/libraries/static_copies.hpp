@@ -12,6 +12,6 @@ namespace inline_prof::libraries {
 // There is one if a kernel without an operation has a name like such a library's, and a loaded file
 // defines the library's functions in its symbol table. A stripped file is not recognised. Reads
 // files, so it must not run on the application's threads.
-[[nodiscard]] std::vector<std::string> static_copies(record::RunRecord& run);
+[[nodiscard]] [[gnu::cold]] std::vector<std::string> static_copies(record::RunRecord& run);
 
 }  // namespace inline_prof::libraries

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMostLayersInMetrics = 20;
 inline constexpr std::size_t kRecentIterations = 1024;
 
 // `run_name` is the value of the label `run`.  The caller holds `run.mutex`.
-[[nodiscard]] std::string metrics_text(const RunRecord& run, const WriteFacts& facts,
-                                       const std::string& run_name);
+[[nodiscard]] [[gnu::cold]] std::string metrics_text(const RunRecord& run, const WriteFacts& facts,
+                                                     const std::string& run_name);
 
 }  // namespace inline_prof::record

@@ -38,7 +38,7 @@ class ProfWriter {
  public:
   ProfWriter(RunRecord& run, const WriteFacts& facts) : run_(run), facts_(facts) {}
 
-  std::string write() {
+  [[gnu::cold]] std::string write() {
     json_.reserve(facts_.expected_bytes);
     json_.begin_object();
     write(format::kSchema, format::kSchemaValue);

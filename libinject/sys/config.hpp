@@ -81,7 +81,7 @@ struct Config {
 
 // Reads the environment. Returns nothing if profiling is not wanted (disabled, or this rank is not
 // in INLINE_PROF_RANKS). Throws ConfigError naming variable, value and the allowed range.
-[[nodiscard]] std::optional<Config> read_config();
+[[nodiscard]] [[gnu::cold]] std::optional<Config> read_config();
 
 // An invalid setting: "NAME=VALUE: expected ...".  Ends profiling, never the application.
 class ConfigError : public std::runtime_error {

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -48,8 +48,10 @@ void check_settings(const ConvertSettings& settings) {
 }  // namespace
 
 std::vector<std::string> table_kinds() {
-  const auto kinds = all_sources() | std::views::transform(&KindSources::kind);
-  return {kinds.begin(), kinds.end()};
+  std::vector<std::string> kinds;
+  for (const KindSources& sources : all_sources())
+    kinds.emplace_back(sources.kind);
+  return kinds;
 }
 
 std::string sources_text() {
@@ -95,8 +97,8 @@ Measurements joined(std::vector<Measurements> parts) {
     }
   }
   // The measured column stands last.
-  std::ranges::stable_partition(all.columns,
-                                [](const std::string& column) { return column != "time_us"; });
+  std::stable_partition(all.columns.begin(), all.columns.end(),
+                        [](const std::string& column) { return column != "time_us"; });
   for (Measurements& part : parts) {
     for (auto& row : part.rows) {
       std::vector<std::string>& cells = all.rows.emplace_back();
@@ -114,8 +116,9 @@ Measurements joined(std::vector<Measurements> parts) {
 std::string csv_text(const Measurements& measurements) {
   std::string text;
   const auto add_line = [&](const std::vector<std::string>& cells) {
-    const auto quoted = cells | std::views::transform(base::csv_cell);
-    text += fmt::format("{}\n", fmt::join(quoted.begin(), quoted.end(), ","));
+    std::vector<std::string> quoted;
+    std::ranges::transform(cells, std::back_inserter(quoted), base::csv_cell);
+    text += fmt::format("{}\n", fmt::join(quoted, ","));
   };
   add_line(measurements.columns);
   std::ranges::for_each(measurements.rows, add_line);
