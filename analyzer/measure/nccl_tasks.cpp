@@ -96,7 +96,8 @@ struct Counts {
 // Returns the call that each rank makes.
 Call call_of(const Communicators& all, const std::string& name, ncclDataType_t type,
              std::int64_t element_bytes, const Counts& counts) {
-  const auto [whole, part] = counts;
+  const std::size_t whole = counts.whole;  // a lambda of clang 14 captures no structured binding
+  const std::size_t part = counts.part;
   const NcclFunctions& nccl = all.nccl;
   if (name == "all_reduce") {
     return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
