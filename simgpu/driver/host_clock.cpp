@@ -1,5 +1,6 @@
 #include "driver/host_clock.hpp"
 
+#include "driver/simulator.hpp"
 #include "driver/timeline.hpp"
 
 #include <algorithm>
@@ -71,6 +72,14 @@ class Caller {
     HostClock clock;
   };
 
+  // The application may wait for a further call, and call the driver no more.
+  static void start_what_is_behind() {
+    Simulator* simulator = Simulator::instance();
+    if (simulator == nullptr) return;
+    const std::lock_guard lock(simulator->mutex);
+    simulator->engine.pump();
+  }
+
   [[noreturn]] void run() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -86,6 +95,7 @@ class Caller {
       lock.unlock();
       call->function(call->data);
       call->returned.store(true, std::memory_order_release);
+      start_what_is_behind();
       lock.lock();
     }
   }

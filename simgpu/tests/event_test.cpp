@@ -1,6 +1,9 @@
 // Events and the order of streams in virtual time.
 #include "driver_fixture.hpp"
 
+#include <chrono>
+#include <future>
+#include <thread>
 #include <utility>
 
 namespace simgpu {
@@ -172,6 +175,21 @@ TEST_F(Streams, CallTheHostInOrder) {
   const CUevent after = record(stream_);
   ASSERT_EQ(cuEventSynchronize(after), CUDA_SUCCESS);
   EXPECT_EQ(seen, 7);
+}
+
+// JAX waits for the second, and calls the driver no more.
+TEST_F(Streams, CallTheHostAgainWithoutAFurtherCallOfTheDriver) {
+  std::promise<void> called;
+  occupy(stream_);
+  ASSERT_EQ(cuLaunchHostFunc(
+                stream_, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); },
+                nullptr),
+            CUDA_SUCCESS);
+  ASSERT_EQ(cuLaunchHostFunc(
+                stream_, [](void* data) { static_cast<std::promise<void>*>(data)->set_value(); },
+                &called),
+            CUDA_SUCCESS);
+  EXPECT_EQ(called.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 }
 
 }  // namespace
