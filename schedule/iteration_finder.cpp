@@ -182,8 +182,8 @@ void IterationFinder::add_wait() {
   if (!gave_up_) log_.append_wait();
 }
 
-void IterationFinder::add_turn(bool is_to_other) {
-  if (!gave_up_) log_.append_turn(is_to_other);
+void IterationFinder::add_turn() {
+  if (!gave_up_) log_.append_turn();
 }
 
 void IterationFinder::add_reduction(std::size_t bytes) {

@@ -104,9 +104,10 @@ class IterationFinder {
   // last. If it does so in each iteration, this tells the end of an iteration from the end of a
   // set-up that has the same last launches.
   void add_wait();
-  // Notes that another thread makes the next launch, as where a framework has a thread for backward
-  // passes: `is_to_other` than the first launch's. A loop over layers is one thread's.
-  void add_turn(bool is_to_other);
+  // Notes that another thread than the first launch's makes the next launch, as where a framework
+  // has a thread for backward passes, or that the first one does again. A loop over layers is one
+  // thread's.
+  void add_turn();
   // Notes that ranks add up so many bytes. A group of gradients ends an iteration, or each of its
   // micro-steps; a sum of losses does not.
   void add_reduction(std::size_t bytes);

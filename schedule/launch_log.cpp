@@ -45,9 +45,8 @@ void LaunchLog::drop_older_half() {
   hash_before_ = hashes_[half - 1];
   launches_.erase(launches_.begin(), end(launches_));
   hashes_.erase(hashes_.begin(), end(hashes_));
-  const auto turns = std::lower_bound(turns_.begin(), turns_.end(), half) - turns_.begin();
-  if (turns != 0) began_by_other_ = turns_to_other_[static_cast<std::size_t>(turns) - 1];
-  turns_to_other_.erase(turns_to_other_.begin(), turns_to_other_.begin() + turns);
+  dropped_turns_ += static_cast<std::size_t>(std::lower_bound(turns_.begin(), turns_.end(), half) -
+                                             turns_.begin());
   for (std::vector<std::uint32_t>* places : {&waits_, &turns_, &reductions_}) {
     std::erase_if(*places, [half](std::uint32_t place) { return place < half; });
     for (std::uint32_t& place : *places)

@@ -54,11 +54,8 @@ class LaunchLog {
   }
   // Notes that the host waited for the device before the next launch.
   void append_wait() { append_place(waits_); }
-  // Notes that another thread than that of the last launch makes the next one.
-  void append_turn(bool is_to_other) {
-    append_place(turns_);
-    turns_to_other_.resize(turns_.size(), is_to_other);
-  }
+  // Notes that a launch of the first launch's thread is followed by one of another, or the reverse.
+  void append_turn() { append_place(turns_); }
   // Notes that ranks add up their gradients before the next launch.
   void append_reduction() { append_place(reductions_); }
   void clear();
@@ -69,12 +66,12 @@ class LaunchLog {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // launches before those
   // Returns the indices of launches before which the host waited, ascending.
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
-  // Returns the indices of launches that another thread made than the one before, ascending.
+  // Returns the indices of launches behind such turns, ascending.
   [[nodiscard]] std::span<const std::uint32_t> turns() const { return turns_; }
   // Returns true if another thread than the first launch's makes this one, as in a backward pass.
   [[nodiscard]] bool is_by_other_thread(std::size_t launch) const {
     const auto turns = std::upper_bound(turns_.begin(), turns_.end(), launch) - turns_.begin();
-    return turns == 0 ? began_by_other_ : turns_to_other_[static_cast<std::size_t>(turns) - 1];
+    return ((dropped_turns_ + static_cast<std::size_t>(turns)) & 1U) != 0;
   }
   // Returns the indices of launches before which ranks added up gradients, ascending.
   [[nodiscard]] std::span<const std::uint32_t> reductions() const { return reductions_; }
@@ -152,9 +149,8 @@ class LaunchLog {
   std::vector<std::uint32_t> turns_{};
   std::vector<std::uint32_t> reductions_{};
   std::uint64_t dropped_ = 0;
-  std::vector<bool> turns_to_other_{};  // of each of turns_
-  bool began_by_other_ = false;         // the first launch that is kept
-  std::uint64_t hash_before_ = 0;       // of what was dropped
+  std::size_t dropped_turns_ = 0;
+  std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;
 };
 

@@ -55,10 +55,9 @@ bool append(Search& search, const LaunchSite& site) {
   const auto [known, is_new] =
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
   if (is_new) search.functions.push_back(function);
-  const sys::ThreadState* before = std::exchange(search.thread, &sys::this_thread);
-  if (before == nullptr) search.first_thread = search.thread;
-  if (before != nullptr && before != search.thread)
-    search.finder.add_turn(search.thread != search.first_thread);
+  if (search.first_thread == nullptr) search.first_thread = &sys::this_thread;
+  const bool is_by_other = &sys::this_thread != search.first_thread;
+  if (std::exchange(search.is_by_other, is_by_other) != is_by_other) search.finder.add_turn();
   using Added = schedule::IterationFinder::Added;
   const bool updates =
       is_new && site.kernel != nullptr && schedule::updates_parameters(site.kernel->name);
@@ -518,7 +517,8 @@ void IterationSource::note_end_of_iterations() {
 
 bool IterationSource::note_range(const char* text) noexcept {
   // No loop over layers calls a compiled function, so it tells as much as a wait does.
-  if (labels::begins_xla_module(text)) note_host_wait();
+  if (launch::filter.has(launch::LaunchFilter::kSearching) && labels::begins_xla_module(text))
+    note_host_wait();
   const auto source = session_.config.iteration_source;
   const bool is_asked_for =
       source == sys::IterationSource::kNvtx || source == sys::IterationSource::kOptimizer;

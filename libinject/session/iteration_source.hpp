@@ -37,8 +37,8 @@ struct Search {
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
   const sys::ThreadState* first_thread = nullptr;
-  const sys::ThreadState* thread = nullptr;  // that made the last one
-  std::vector<const void*> functions;        // by the finder's symbol
+  bool is_by_other = false;            // the last launch, than the first
+  std::vector<const void*> functions;  // by the finder's symbol
   std::unordered_map<const void*, std::uint32_t> symbols;
   bool is_due = false;  // found, and not followed yet
   // The run's iterations, while they are this stream's; two devices have streams of one handle.

@@ -47,10 +47,9 @@ void search_recorded(benchmark::State& state, const std::string& name) {
   bool is_found = false;
   for (auto _ : state) {
     IterationFinder finder;
-    bool is_other = false;
     for (const programs::Call& call : sequence.calls()) {
       if (call.host_waits_before) finder.add_wait();
-      if (call.is_another_thread) finder.add_turn(is_other = !is_other);
+      if (call.is_another_thread) finder.add_turn();
       if (call.bytes_reduced_before != 0) finder.add_reduction(call.bytes_reduced_before);
       benchmark::DoNotOptimize(finder.add(call.symbol, call.kernels, call.updates));
     }

@@ -145,5 +145,25 @@ TEST(TheBeginOfAnIteration, IsFollowedToTheStreamThatTakesThePlaceOfItsOwn) {
   }
 }
 
+// Two threads try kernels out in a set-up; the waits in the loop are the first one's all the same.
+TEST(TheBeginOfAnIteration, IsFoundByWaitsAfterOtherThreadsHaveLaunched) {
+  std::string script = "context 0 primary\nstream 2\n";
+  std::string iteration;
+  for (const char* module : {"0", "1", "2", "3", "4"}) {
+    script += std::string("module ") + module + " m" + module + " module\n";
+    for (const char* kernel : {"0", "1", "2", "3"})
+      iteration += std::string("launch ") + module + " " + kernel + " 2 1\n";
+  }
+  script += "launch 0 0 2 1\n@1 launch 0 1 2 1\n@2 launch 0 1 2 1\nloop 60\n" + iteration;
+  const ProfiledRun run("host_script",
+                        {.arguments = {"script"},
+                         .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"},
+                         .files = {{"script", script + "sync\nend\n"}}});
+  const json& profiler = run.profile["profiler"];
+  ASSERT_TRUE(profiler.contains("iteration_launches")) << run.output;
+  EXPECT_EQ(profiler["iteration_launches"], 20);
+  EXPECT_GT(run.profile["iter_time_ms"].size(), 25U);
+}
+
 }  // namespace
 }  // namespace inline_prof::test

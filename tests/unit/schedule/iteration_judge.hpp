@@ -104,11 +104,10 @@ inline Judgement judge(const NamedSequence& named) {
           {finder.found()->confidence, iterates && is_right(sequence, *finder.found(), seen)});
     }
   };
-  bool is_other = false;
   for (std::uint64_t i = 0; i < shown; ++i) {
     const Call& call = sequence.calls()[i];
     if (call.host_waits_before) finder.add_wait();
-    if (call.is_another_thread) finder.add_turn(is_other = !is_other);
+    if (call.is_another_thread) finder.add_turn();
     if (call.bytes_reduced_before != 0) finder.add_reduction(call.bytes_reduced_before);
     if (!finder.add(call.symbol, call.kernels, call.updates)) continue;
     note(i + 1);
