@@ -23,9 +23,7 @@ LaunchTicket Session::begin_captured_launch(const hook::Launch& launch) {
       (now == RunState::kBeforeIterations || now == RunState::kWithoutIterations))
     run.launches_seen.fetch_add(1, std::memory_order_relaxed);
   if (now == RunState::kMeasuring || now == RunState::kOverheadMeasurement)
-    ticket = arming.begin_launch(launch);
-  if (ticket.kind == LaunchTicket::Kind::kNothing && is_searched(launch))
-    ticket.kind = LaunchTicket::Kind::kMeet;
+    ticket = met_if_searched(arming.begin_launch(launch), launch);
   ticket.is_captured = true;
   return ticket;
 }
@@ -60,14 +58,11 @@ LaunchTicket Session::before_launch(const hook::Launch& launch) {
     case RunState::kWithoutIterations:
       return without_iterations.begin_launch(launch);
     case RunState::kMeasuring:
-    case RunState::kOverheadMeasurement: {
-      LaunchTicket ticket = launch::filter.has_acquired(LaunchFilter::kMeasuringAll)
-                                ? one_shot.begin_launch(launch)
-                                : arming.begin_launch(launch);
-      if (ticket.kind == LaunchTicket::Kind::kNothing && is_searched(launch))
-        ticket.kind = LaunchTicket::Kind::kMeet;
-      return ticket;
-    }
+    case RunState::kOverheadMeasurement:
+      return met_if_searched(launch::filter.has_acquired(LaunchFilter::kMeasuringAll)
+                                 ? one_shot.begin_launch(launch)
+                                 : arming.begin_launch(launch),
+                             launch);
     case RunState::kUnitTests:
       return unit_tests.begin_launch(launch);
     case RunState::kDraining:
@@ -81,6 +76,12 @@ LaunchTicket Session::before_launch(const hook::Launch& launch) {
 bool Session::is_searched(const hook::Launch& launch) const noexcept {
   return state() == RunState::kMeasuring && launch.copy == nullptr &&
          launch::filter.has(LaunchFilter::kSearching);
+}
+
+LaunchTicket Session::met_if_searched(LaunchTicket ticket, const hook::Launch& launch) const {
+  if (ticket.kind == LaunchTicket::Kind::kNothing && is_searched(launch))
+    ticket.kind = LaunchTicket::Kind::kMeet;
+  return ticket;
 }
 
 void Session::after_launch(const hook::Launch& launch, const LaunchTicket& ticket, bool launched) {

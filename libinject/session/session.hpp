@@ -164,6 +164,8 @@ class Session final : public hook::Observer {
 
  private:
   [[nodiscard]] bool is_searched(const hook::Launch& launch) const noexcept;
+  [[nodiscard]] hook::LaunchTicket met_if_searched(hook::LaunchTicket ticket,
+                                                   const hook::Launch& launch) const;
   void end_launch(const hook::Launch& launch, const hook::LaunchTicket& ticket, bool launched);
   [[nodiscard]] bool open_outputs();
   void make_writer(std::string path, std::string metrics_path);
