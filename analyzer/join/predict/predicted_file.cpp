@@ -20,6 +20,16 @@
 namespace inline_prof::join {
 namespace {
 
+// The facts of one row before it is predicted; pointers may be null.
+struct RowInput {
+  const read::Op* op = nullptr;
+  const read::Machine* machine = nullptr;
+  double blocks = 0;                          // of the launch; 0: not known
+  const read::LaunchShape* launch = nullptr;  // of a single kernel
+  const read::Neighbours* neighbours = nullptr;
+  bool has_other_grids = false;  // samples are of other shapes, too
+};
+
 constexpr const char* kSumOfChildren = "sum of children";
 constexpr double kFalseDiscoveryRate = 0.05;
 
@@ -227,43 +237,6 @@ const model::Predictor& predictor_of_this_thread(
   return models == model::Models::kRoofline ? roofline : calibrated;
 }
 
-std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
-                                const model::Predictor& predictor, model::EachModel* published) {
-  const auto children = children_of(rows);
-  std::vector<std::size_t> inner_first;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].parent) inner_first.push_back(i);
-  }
-  for (std::size_t next = 0; next < inner_first.size();
-       ++next) {  // the list grows: outer rows first
-    const auto& inner = children[inner_first[next]];
-    inner_first.insert(inner_first.end(), inner.begin(), inner.end());
-  }
-  std::ranges::reverse(inner_first);
-  for (const std::size_t i : inner_first) {
-    if (!predict_from_children(rows, i, children[i]))
-      predict_from_op(rows[i], inputs[i], predictor, published);
-  }
-  return rows;
-}
-
-void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
-                  model::EachModel& models) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
-    for (const model::ModelAnswer& answer : models.answers(operation_of(rows[i], inputs[i]))) {
-      if (!answer.is_covered) continue;
-      const model::RowPrediction& found = answer.prediction;
-      ModelTime& time = rows[i].by_model.emplace_back();
-      time.model = answer.model;
-      time.predicted_us = found.time_us;
-      if (found.lower_us && found.upper_us)
-        time.predicted_ci90_us = Interval{*found.lower_us, *found.upper_us};
-      if (!found.time_us) time.reason = found.reason;
-    }
-  }
-}
-
 std::vector<Row> judged_rows(std::vector<Row> rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     drop_impossible(rows, i);
@@ -289,6 +262,48 @@ std::vector<bool> discoveries(const std::vector<double>& p_values, double rate) 
 }
 
 namespace {
+
+// Returns `rows` with the prediction of each, inner rows first: a region whose inner rows are
+// predicted is predicted to take their sum, or not at all if one of them has no prediction.  A
+// region without predicted inner rows is predicted from its own op, if it has one.  `published`, if
+// it is not null, is asked in the place of `predictor`.
+std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
+                                const model::Predictor& predictor, model::EachModel* published) {
+  const auto children = children_of(rows);
+  std::vector<std::size_t> inner_first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) inner_first.push_back(i);
+  }
+  for (std::size_t next = 0; next < inner_first.size();
+       ++next) {  // the list grows: outer rows first
+    const auto& inner = children[inner_first[next]];
+    inner_first.insert(inner_first.end(), inner.begin(), inner.end());
+  }
+  std::ranges::reverse(inner_first);
+  for (const std::size_t i : inner_first) {
+    if (!predict_from_children(rows, i, children[i]))
+      predict_from_op(rows[i], inputs[i], predictor, published);
+  }
+  return rows;
+}
+
+// Fills in Row::by_model where the operation and the machine are known.
+void set_by_model(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  model::EachModel& models) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].op == nullptr || inputs[i].machine == nullptr) continue;
+    for (const model::ModelAnswer& answer : models.answers(operation_of(rows[i], inputs[i]))) {
+      if (!answer.is_covered) continue;
+      const model::RowPrediction& found = answer.prediction;
+      ModelTime& time = rows[i].by_model.emplace_back();
+      time.model = answer.model;
+      time.predicted_us = found.time_us;
+      if (found.lower_us && found.upper_us)
+        time.predicted_ci90_us = Interval{*found.lower_us, *found.upper_us};
+      if (!found.time_us) time.reason = found.reason;
+    }
+  }
+}
 
 // Gives the machine of a device, null if it is not known.
 using MachineOf = std::function<const read::Machine*(std::int64_t device_id)>;

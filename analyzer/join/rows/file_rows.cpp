@@ -121,8 +121,7 @@ std::pair<double, double> unbiased_us(const read::Event& event, const EventBias&
   return {mean_us, median_of_sorted(times_us)};
 }
 
-}  // namespace
-
+// Fills in the measured times of `row`, which is that of `event`.
 void set_measured(Row& row, const read::Event& event, const EventBias& bias) {
   row.samples = event.measured_ms.size();
   row.late = count_tight(event, read::Tight::kNo);
@@ -151,8 +150,8 @@ void set_measured(Row& row, const read::Event& event, const EventBias& bias) {
   row.corrected_us = std::max(0.0, median_us);
 }
 
-namespace {
-
+// How far equal launches of one run differ from each other: what is known of a time that was
+// measured only once.
 constexpr double kLeastFreedom = 8;    // degrees of it: a variance is known within a factor of two
 constexpr double kLeastSigma = 0.005;  // clocks differ by that much between runs
 constexpr double k95 = 1.96;           // standard deviations of a normal distribution
@@ -180,8 +179,10 @@ bool waits_for_nobody(const read::Event& event) {
   return !event.kernel_name.empty() && !is_collective(event);
 }
 
-}  // namespace
-
+// Sets raw_ci95_us of rows that have too few samples for one, from launches of the same kernel for
+// the same operation: the pooled variance of the logarithms of their times, over the kernel's
+// launches where they are enough, else over all kernels that wait for nobody.  `rows` are those of
+// `events`, one each.
 void set_intervals_of_few_samples(std::vector<Row>& rows, const std::vector<read::Event>& events) {
   std::map<std::string, std::pair<const read::Event*, std::vector<double>>> equal;
   for (const read::Event& event : events) {
@@ -210,8 +211,6 @@ void set_intervals_of_few_samples(std::vector<Row>& rows, const std::vector<read
     row.raw_ci95_us = Interval{*row.raw_us / factor, *row.raw_us * factor};
   }
 }
-
-namespace {
 
 // Streams in the order in which a device met them, for files that only know their handles.
 class StreamNumbers {

@@ -64,18 +64,6 @@ class SamplesOfRuns {
   std::vector<std::size_t> first_rows_;
 };
 
-// Fills in the measured times of `row`, which is that of `event`.
-void set_measured(Row& row, const read::Event& event, const EventBias& bias);
-
-// How far equal launches of one run differ from each other: what is known of a time that was
-// measured only once.
-
-// Sets raw_ci95_us of rows that have too few samples for one, from launches of the same kernel for
-// the same operation: the pooled variance of the logarithms of their times, over the kernel's
-// launches where they are enough, else over all kernels that wait for nobody.  `rows` are those of
-// `events`, one each.
-void set_intervals_of_few_samples(std::vector<Row>& rows, const std::vector<read::Event>& events);
-
 struct FileRows {
   Run run;                // with its events
   std::vector<Row> rows;  // one for each event; parents are indices into these

@@ -223,14 +223,18 @@ TraceBuilder lookup(const std::string& kernel) {
   return builder;
 }
 
+LookupShape look_up_shape(std::int64_t bag) {
+  return {.batch = 100,
+          .rows = 1000,
+          .tables = 2,
+          .bag = bag,
+          .dim = 32,
+          .rows_per_block = 16,
+          .keeps_indices_in_shared_memory = true};
+}
+
 TEST(OperatorKernels, OfALookUpTakeTheSizesOfItsInputs) {
-  const LookupShape shape{.batch = 100,
-                          .rows = 1000,
-                          .tables = 2,
-                          .bag = 8,
-                          .dim = 32,
-                          .rows_per_block = 16,
-                          .keeps_indices_in_shared_memory = true};
+  const LookupShape shape = look_up_shape(8);
   const auto expected = lookup_forward(shape, OperatorModels{}.machine);
   ASSERT_TRUE(expected);
   const double time = std::max(expected->dram_us, expected->l2_us);
@@ -240,13 +244,7 @@ TEST(OperatorKernels, OfALookUpTakeTheSizesOfItsInputs) {
 }
 
 TEST(OperatorKernels, OfALookUpsGradientHaveABagOf38) {
-  const LookupShape shape{.batch = 100,
-                          .rows = 1000,
-                          .tables = 2,
-                          .bag = 38,
-                          .dim = 32,
-                          .rows_per_block = 16,
-                          .keeps_indices_in_shared_memory = true};
+  const LookupShape shape = look_up_shape(38);
   const OperatorModels models;
   for (const bool is_sgd : {true, false}) {
     const auto builder =
