@@ -67,7 +67,6 @@ BENCHMARK_CAPTURE(search, plain, programs::plain(1, 24, 40).launches());
 BENCHMARK_CAPTURE(search, plain_until_found, programs::plain(1, 24, 12).launches());
 BENCHMARK_CAPTURE(search, plain_of_1000_iterations, programs::plain(1, 24, 1000).launches());
 BENCHMARK_CAPTURE(search, accumulation_of_16, programs::accumulation(1, 24, 40, 16).launches());
-BENCHMARK_CAPTURE(search, data_dependent, programs::data_dependent(1, 24, 40).launches());
 BENCHMARK_CAPTURE(search, no_iteration_batches, programs::batches(7, 5, 20'000).launches());
 BENCHMARK_CAPTURE(search, no_iteration_random, random_launches(1'000'000, 100));
 BENCHMARK_CAPTURE(search, no_iteration_one_kernel, std::vector<std::uint32_t>(1'000'000, 7));

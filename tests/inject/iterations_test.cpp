@@ -1,13 +1,10 @@
 // Programs that do not mark their iterations: the injected library finds them in the launches.
-#include "launch_program.hpp"
 #include "launch_recording.hpp"
 #include "run_host.hpp"
 #include "testing.hpp"
 
 namespace inline_prof::test {
 namespace {
-
-using schedule::test::LaunchProgram;
 
 constexpr double kKernelUs = 10;
 
@@ -22,97 +19,6 @@ HostOptions searching(const Texts& arguments, const Texts& settings,
                "INLINE_PROF_POLICY=in_order"},  // an iteration's first event is measured first
               settings),
           .files = {{"model.json", model}}};
-}
-
-struct Found {
-  json profile;
-  LaunchProgram program;  // of the busiest stream
-};
-
-Found find_iterations(const std::string& shape, const std::string& warmup = "3",
-                      const std::string& source = "auto") {
-  HostOptions options =
-      searching({"--shape=" + shape, "--truth=truth.txt"},
-                {"INLINE_PROF_ITERATION=" + source, "INLINE_PROF_WARMUP=" + warmup,
-                 "INLINE_PROF_REPEAT=5", "SIMGPU_DEVICES=2"});
-  // The first kernel of the iteration, the one at the end of the forward pass, and one behind.
-  options.files["prof.events"] = "k103_\nk111_\nk112_\n";
-  const ProfiledRun run("host_iterations", options);
-  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
-  Found found{.profile = run.profile, .program = schedule::test::program_named(shape)};
-
-  // The application has run this very program.
-  std::istringstream truth(run.place.content("truth.txt"));
-  std::vector<std::uint64_t> starts;
-  for (std::uint64_t start = 0; truth >> start;)
-    starts.push_back(start);
-  EXPECT_EQ(starts, found.program.starts());
-  return found;
-}
-
-// Launches of a kernel by (number, occurrence) in each iteration, counted from the iteration's
-// first launch, where all iterations have it at one place.
-std::map<std::pair<std::string, int>, std::uint64_t> fixed_places(const LaunchProgram& program) {
-  std::map<std::pair<std::string, int>, std::uint64_t> places;
-  std::vector<std::pair<std::string, int>> moving;
-  const auto& starts = program.starts();
-  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    std::map<std::uint32_t, int> seen;
-    for (std::uint64_t launch = starts[i]; launch < starts[i + 1]; ++launch) {
-      const std::uint32_t kernel = program.launches()[launch];
-      const std::pair key("k" + std::to_string(kernel) + "_", seen[kernel]++);
-      const auto [place, is_new] = places.try_emplace(key, launch - starts[i]);
-      if (!is_new && place->second != launch - starts[i]) moving.push_back(key);
-    }
-  }
-  for (const auto& key : moving)
-    places.erase(key);
-  return places;
-}
-
-// An event's offset in its iteration is the time of the launches before it, so that a boundary that
-// is off by a single launch shows.
-int samples_in_their_places(const json& profile, const LaunchProgram& program) {
-  const auto places = fixed_places(program);
-  int samples = 0;
-  for (const json& event : profile["events"]) {
-    const auto place_of = places.find({event["event_name"], event["met_times_within_this_stream"]});
-    if (place_of == places.end() || event["stream_index"] != 0) continue;  // the program's own
-    for (const json& offset_ms : event["iter_start_to_event_start_times_ms"]) {
-      EXPECT_NEAR(offset_ms.get<double>() * 1e3, kKernelUs * static_cast<double>(place_of->second),
-                  0.6 * kKernelUs)
-          << event["event_name"] << " occurrence " << event["met_times_within_this_stream"];
-      ++samples;
-    }
-  }
-  return samples;
-}
-
-class IterationsOf : public TestWithParam<const char*> {};
-
-TEST_P(IterationsOf, AreFoundWhereTheyBegin) {
-  const auto [profile, program] = find_iterations(GetParam());
-  EXPECT_EQ(profile["complete"], true);
-  EXPECT_GT(profile["profiler"]["iteration_confidence"], 0.7);
-  EXPECT_LT(profile["profiler"]["iteration_confidence"], 1.0);
-
-  EXPECT_GE(samples_in_their_places(profile, program), 5);
-}
-
-INSTANTIATE_TEST_SUITE_P(AProgram, IterationsOf,
-                         Values("plain", "accumulation", "evaluation", "alternating",
-                                "streams_threads", "data_dependent"),
-                         [](const auto& shape) { return std::string(shape.param); });
-
-// Micro-steps are taken for iterations at first; the warm-up begins again at the optimizer's step.
-TEST(Iterations, AreAccumulationsOfSixteenMicroSteps) {
-  const auto [profile, program] = find_iterations("sixteen_micro_steps", "10");
-  EXPECT_LT(profile["profiler"]["iteration_confidence"], 0.9);
-  const auto count_of_embedding = std::ranges::count_if(profile["events"], [](const json& event) {
-    return event["event_name"] == "k103_" && event["stream_index"] == 0;
-  });
-  EXPECT_EQ(count_of_embedding, 16);
-  EXPECT_GE(samples_in_their_places(profile, program), 5);
 }
 
 // Iterations of a warm-up that does not end, of a program that launches `plain` equal iterations
@@ -134,30 +40,6 @@ std::int64_t iterations_with_micro_steps_behind(int plain) {
 TEST(Iterations, AreLookedForUntilThe256thOfALongWarmUp) {
   EXPECT_LT(iterations_with_micro_steps_behind(240), 40);
   EXPECT_GT(iterations_with_micro_steps_behind(260), 260 + 40 * 15 - 16);
-}
-
-// Their default streams have one handle.
-TEST(Iterations, AreThoseOfTheBusierOfTwoDevices) {
-  const auto [profile, program] = find_iterations("two_devices");
-  const auto& starts = program.starts();
-  EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[21] - starts[20]);
-}
-
-TEST(Iterations, HaveTheLengthThatIsGiven) {
-  const auto starts = schedule::test::program_named("plain").starts();
-  const std::string source = "period:" + std::to_string(starts[1] - starts[0]);
-  const auto [profile, program] = find_iterations("plain", "3", source);
-  EXPECT_EQ(profile["profiler"]["iteration_source"], source);
-  EXPECT_EQ(profile["profiler"]["iteration_confidence"], 1);
-  EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[1] - starts[0]);
-  EXPECT_EQ(profile["complete"], true);
-  EXPECT_GE(samples_in_their_places(profile, program), 5);
-}
-
-TEST(Iterations, AreNotFoundWhereThereAreNone) {
-  const auto [profile, program] = find_iterations("no_period");
-  EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
-  EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
 }
 
 // Calls of the kernels from k`first` up to k`last`, in a recording's words; each second one is
@@ -184,6 +66,27 @@ ProfiledRun made_calls(int kernels, const std::string& calls, const Texts& setti
   return ProfiledRun("host_recording", {.arguments = joined({"recording.txt"}, arguments),
                                         .environment = joined({"INLINE_PROF_OVERHEAD=0"}, settings),
                                         .files = {{"recording.txt", recording}}});
+}
+
+TEST(Iterations, HaveTheLengthThatIsGiven) {
+  const ProfiledRun run = made_calls(60, launches(0, 59) + again(60, 60),
+                                     {"INLINE_PROF_ITERATION=period:120", "INLINE_PROF_WARMUP=3",
+                                      "INLINE_PROF_REPEAT=1", "INLINE_PROF_POLICY=in_order"});
+  const json& profiler = run.profile["profiler"];
+  EXPECT_EQ(profiler["iteration_source"], "period:120");
+  EXPECT_EQ(profiler["iteration_confidence"], 1);
+  EXPECT_EQ(profiler["iteration_launches"], 120);
+  EXPECT_EQ(run.profile["events"].size(), 120U);
+}
+
+// Their default streams have one handle.
+TEST(Iterations, AreThoseOfTheBusierOfTwoDevices) {
+  const ProfiledRun run =
+      made_calls(60, launches(0, 59) + "@1 " + launches(0, 9) + "@0 s " + again(73, 60),
+                 {"SIMGPU_DEVICES=2", "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"},
+                 {"--streams-are-devices"});
+  EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 60) << run.output;
+  EXPECT_EQ(run.profile["devices"].size(), 2U);
 }
 
 // Thirty iterations of ten kernels, each followed by a wait; then the same kernels in another
@@ -281,7 +184,7 @@ TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
   const ProfiledRun run = made_calls(
       409, launches(0, 20) + "s " + again(22, 250) + launches(21, 408) + again(388, 4000), {},
-      {"2000"});
+      {"--pause=2000"});
   const json& phases = run.profile["phases"];
   ASSERT_EQ(phases.size(), 2U) << run.output;
   EXPECT_EQ(phases[0]["kernel_launches"], 21);
@@ -335,10 +238,11 @@ TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AProgram, RecordedIterationsOf,
-                         Values("dlrm_adagrad", "frameworks/megatron_pipeline_4_first",
+                         Values("adversaries", "dlrm_adagrad", "evaluated_every_12",
+                                "frameworks/megatron_pipeline_4_first",
                                 "frameworks/megatron_pipeline_4_last", "frameworks/replicated_2",
-                                "gpt_accumulated_2_deep", "gpt_fused", "lightning", "resnet18",
-                                "vit"),
+                                "fresh_1/two_streams", "gpt_accumulated_2_deep", "gpt_fused",
+                                "lightning", "resnet18", "vit", "warmed_accumulation_16"),
                          [](const auto& name) {
                            return std::filesystem::path(name.param).filename().string();
                          });

@@ -1,9 +1,10 @@
 // Makes the calls of a recording (tests/data/recordings) again, on the driver API: kernels of the
 // same names, graphs of as many, streams, copies and waits.
 //
-//   host_recording FILE [US]
+//   host_recording FILE [--pause=US] [--streams-are-devices]
 //
-// Sleeps for US microseconds after each thousand calls, where the run's time matters.
+// Sleeps for US microseconds after each thousand calls, where the run's time matters.  A number of
+// a stream may stand for the default stream of the device of this number.
 // Prints "host ok" if every call succeeded.
 #include "host.hpp"
 #include "launch_recording.hpp"
@@ -23,24 +24,27 @@ using inline_prof::schedule::test::Recording;
 
 class Replay {
  public:
-  explicit Replay(const Recording& recording) {
-    host::open_context();
-    std::vector<std::string> names;
+  Replay(const Recording& recording, bool streams_are_devices)
+      : streams_are_devices_(streams_are_devices) {
     for (const std::string& name : recording.kernels)  // some were cut to the same text
-      names.push_back(name + "_" + std::to_string(names.size()));
-    names.emplace_back("node");
-    kernels_ = host::load_kernels(names);
+      names_.push_back(name + "_" + std::to_string(names_.size()));
+    names_.emplace_back("node");
+    go_to_device(0);
     for (const std::uint32_t nodes : recording.graphs)
       graphs_.push_back(graph_of(nodes));
     CHECK(cuMemAlloc(&memory_, kBytes));
     CHECK(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING));
-    stream_ = stream(0);
+    if (!streams_are_devices_) stream_ = stream(0);
   }
 
   void call(const RecordedCall& call) {
     switch (call.kind) {
       case '@':
-        stream_ = stream(call.number);
+        if (streams_are_devices_) {
+          go_to_device(call.number);
+        } else {
+          stream_ = stream(call.number);
+        }
         break;
       case 'k':
         host::launch(kernels_.at(call.number), stream_, 16, 128);
@@ -74,6 +78,12 @@ class Replay {
  private:
   static constexpr std::size_t kBytes = 64;
 
+  void go_to_device(std::size_t number) {
+    host::open_context(static_cast<int>(number));
+    if (kernels_of_.size() <= number) kernels_of_.push_back(host::load_kernels(names_));
+    kernels_ = kernels_of_[number];
+  }
+
   CUstream stream(std::size_t number) {
     while (streams_.size() <= number)
       streams_.push_back(host::open_stream());
@@ -88,6 +98,9 @@ class Replay {
     }));
   }
 
+  bool streams_are_devices_;
+  std::vector<std::string> names_{};
+  std::vector<std::vector<CUfunction>> kernels_of_{};  // by device
   std::vector<CUfunction> kernels_{};
   std::vector<CUgraphExec> graphs_{};
   std::vector<CUstream> streams_{};
@@ -100,10 +113,12 @@ class Replay {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) host::fail("expected a recording", 2);
-  const auto pause_us = static_cast<useconds_t>(argc == 3 ? std::stoi(argv[2]) : 0);
-  const Recording recording = inline_prof::schedule::test::read_recording(argv[1]);
-  Replay replay(recording);
+  host::Arguments arguments(argc, argv);
+  const auto pause_us = static_cast<useconds_t>(arguments.number("--pause", 0));
+  const bool streams_are_devices = arguments.has("--streams-are-devices");
+  if (arguments.left().size() != 1) host::fail("expected a recording", 2);
+  const Recording recording = inline_prof::schedule::test::read_recording(arguments.left().front());
+  Replay replay(recording, streams_are_devices);
   std::size_t calls = 0;
   for (const RecordedCall& call : recording.calls) {
     replay.call(call);

@@ -11,128 +11,40 @@ namespace {
 
 using test::LaunchProgram;
 
-// Does what the injected library does with a program: find, then follow.
+// The first answer; one of no launches if there is none.
 struct Outcome {
-  FoundIteration found{};             // the first one; of no launches if there is none
-  std::uint64_t found_at = 0;         // launches that had been added
-  int changes = 0;                    // of what was found
-  std::vector<std::uint64_t> starts;  // of the iterations that were followed, void ones left out
-  int voids = 0;
+  FoundIteration found{};
+  std::uint64_t found_at = 0;  // launches that had been added
 };
 
 Outcome run(const std::vector<std::uint32_t>& launches) {
-  Outcome outcome;
   IterationFinder finder;
-  std::optional<IterationFollower> follower;
-  for (std::uint64_t i = 0; i < launches.size(); ++i) {
-    const std::uint32_t kernel = launches[i];
-    if (follower) {
-      const auto handle = [&](Step step) {
-        if (step == Step::kStartsAgain || step == Step::kVoid) {
-          ++outcome.voids;
-          outcome.starts.pop_back();
-        }
-        if (step == Step::kStarts || step == Step::kStartsAgain) outcome.starts.push_back(i);
-        EXPECT_NE(step, Step::kBroken) << "launch " << i;
-      };
-      if (kernel == outcome.found.first) handle(follower->on_first());
-      if (kernel == outcome.found.anchor) handle(follower->on_anchor());
-    }
-    if (!finder.add(kernel)) continue;
-    ++outcome.changes;
-    if (follower || !finder.found()) continue;
-    outcome.found = *finder.found();
-    outcome.found_at = i + 1;
-    follower.emplace(outcome.found);
-  }
-  return outcome;
+  for (std::uint64_t i = 0; i < launches.size(); ++i)
+    if (finder.add(launches[i]) && finder.found()) return {*finder.found(), i + 1};
+  return {};
 }
+
+// A sanitizer takes 30 times as long, and finds no more in the fiftieth program than in the fifth.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kProgramsWithout = 5;
+#else
+constexpr std::uint64_t kProgramsWithout = 50;
+#endif
+
+// --- programs in which nothing may be found
 
 struct Shape {
   std::string name;
   std::function<LaunchProgram(std::uint64_t seed)> make;
-  bool evaluates = false;
 
   friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 };
-
-// A sanitizer takes 30 times as long, and finds no more in the fiftieth program than in the fifth.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kProgramsWithIterations = 2;
-constexpr std::uint64_t kProgramsWithout = 5;
-#else
-constexpr std::uint64_t kProgramsWithIterations = 10;
-constexpr std::uint64_t kProgramsWithout = 50;
-#endif
-
-class FindsTheIterationOf : public TestWithParam<Shape> {};
-
-TEST_P(FindsTheIterationOf, WithinTwelveOfThem) {
-  for (std::uint64_t seed = 1; seed <= kProgramsWithIterations; ++seed) {
-    const LaunchProgram program = GetParam().make(seed);
-    const Outcome outcome = run(program.launches());
-    EXPECT_EQ(outcome.found.first_launch, program.starts().front()) << "seed " << seed;
-    EXPECT_LE(outcome.found_at, program.starts().at(12)) << "seed " << seed;
-    EXPECT_EQ(outcome.changes, 1) << "seed " << seed;
-    EXPECT_GT(outcome.found.confidence, 0.7);
-    EXPECT_LE(outcome.found.confidence, 1.0);
-  }
-}
-
-TEST_P(FindsTheIterationOf, AndFollowsEachOfThem) {
-  for (std::uint64_t seed = 1; seed <= kProgramsWithIterations; ++seed) {
-    const LaunchProgram program = GetParam().make(seed);
-    const Outcome outcome = run(program.launches());
-    auto expected = program.starts();
-    const auto next = std::upper_bound(expected.begin(), expected.end(), outcome.found_at);
-    expected.erase(expected.begin(), next + 1);  // the one under way and the next are not known yet
-    auto followed = outcome.starts;
-    followed.erase(std::remove_if(followed.begin(), followed.end(),
-                                  [&](std::uint64_t start) {
-                                    return expected.empty() || start < expected.front();
-                                  }),
-                   followed.end());
-    EXPECT_GT(expected.size(), 5U);
-    EXPECT_EQ(followed, expected) << "seed " << seed;
-    EXPECT_EQ(outcome.voids > 0, GetParam().evaluates);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Program, FindsTheIterationOf,
-    Values(
-        Shape{"Plain", [](auto seed) { return test::plain(seed, 24, 40); }},
-        Shape{"PlainLarge", [](auto seed) { return test::plain(seed, 90, 30); }},
-        Shape{"Accumulation", [](auto seed) { return test::accumulation(seed, 24, 30, 4); }},
-        Shape{"AccumulationOfTwo", [](auto seed) { return test::accumulation(seed, 24, 30, 2); }},
-        Shape{"AccumulationOfEight", [](auto seed) { return test::accumulation(seed, 24, 30, 8); }},
-        Shape{"Evaluation", [](auto seed) { return test::evaluation(seed, 24, 59, 5, 3); }, true},
-        Shape{"EvaluationOften", [](auto seed) { return test::evaluation(seed, 24, 59, 4, 1); },
-              true},
-        Shape{"EvaluationLater", [](auto seed) { return test::evaluation(seed, 24, 59, 17, 8); },
-              true},
-        Shape{"Alternating", [](auto seed) { return test::alternating(seed, 24, 40); }},
-        Shape{"OneStreamOfSeveral",
-              [](auto seed) { return test::one_stream_of_several(seed, 30, 40); }},
-        Shape{"DataDependent", [](auto seed) { return test::data_dependent(seed, 24, 40); }}),
-    [](const auto& shape) { return shape.param.name; });
-
-// --- programs in which nothing may be found
-
-bool finds_something(const std::vector<std::uint32_t>& launches) {
-  IterationFinder finder;
-  for (const std::uint32_t kernel : launches) {
-    finder.add(kernel);
-    if (finder.found()) return true;
-  }
-  return false;
-}
 
 class FindsNothingIn : public TestWithParam<Shape> {};
 
 TEST_P(FindsNothingIn, AnyOfManySuchPrograms) {
   for (std::uint64_t seed = 1; seed <= kProgramsWithout; ++seed)
-    EXPECT_FALSE(finds_something(GetParam().make(seed).launches())) << "seed " << seed;
+    EXPECT_EQ(run(GetParam().make(seed).launches()).found_at, 0U) << "seed " << seed;
 }
 
 // `kernels` different ones, one of them more often than the others.

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace inline_prof::schedule::test {
@@ -40,9 +39,6 @@ enum Kernel : std::uint32_t {
   kClip,
   kAdam,
   kAccuracy,
-  kExpert,
-  kDropout,
-  kLog,
   kOther,  // and above: further models, by multiples of kModel
   kModel = 1000,
 };
@@ -149,83 +145,6 @@ inline LaunchProgram accumulation(std::uint64_t seed, std::size_t layers, std::s
   return program;
 }
 
-// `batches` forward passes after every `every` iterations.
-inline LaunchProgram evaluation(std::uint64_t seed, std::size_t layers, std::size_t iterations,
-                                std::size_t every, std::size_t batches) {
-  LaunchProgram program(seed);
-  program.set_up(layers);
-  for (std::size_t i = 0; i < iterations; ++i) {
-    program.begin_iteration();
-    program.training_step(layers);
-    if ((i + 1) % every != 0) continue;
-    for (std::size_t k = 0; k < batches; ++k) {
-      program.forward(layers);
-      program.launch(kAccuracy);
-    }
-  }
-  return program;
-}
-
-// Two models in turn: one iteration is a step of both.  They share some kernels.
-inline LaunchProgram alternating(std::uint64_t seed, std::size_t layers, std::size_t iterations) {
-  LaunchProgram program(seed);
-  program.set_up(layers);
-  for (std::size_t i = 0; i < iterations; ++i) {
-    program.begin_iteration();
-    program.training_step(layers);
-    program.training_step(layers / 2, kModel);
-    program.launch(kReduce, 2);
-  }
-  return program;
-}
-
-// One of several streams: it has a part of the layers, and launches of a helper thread's that come
-// where they like.
-inline LaunchProgram one_stream_of_several(std::uint64_t seed, std::size_t layers,
-                                           std::size_t iterations) {
-  LaunchProgram program(seed);
-  program.launch(kCopy, 2 + program.below(5));
-  for (std::size_t i = 0; i < iterations; ++i) {
-    program.begin_iteration();
-    program.launch(kEmbedding);
-    for (std::size_t layer = 0; layer < 2 * layers; ++layer) {
-      if (layer % 8 == 3 && program.chance(0.6)) program.launch(kLog);
-      for (const std::uint32_t kernel : {kNorm, kGemm, kBias, kGemmWide, kAdd})
-        program.launch(kernel);
-    }
-    program.launch(kHead);
-    for (std::size_t layer = 0; layer < 2 * layers; ++layer) {
-      if (layer % 8 == 5 && program.chance(0.6)) program.launch(kLog);
-      for (const std::uint32_t kernel : {kAddBackward, kGemmInput, kGemmWeight, kNormBackward})
-        program.launch(kernel);
-    }
-    program.launch(kAdam, layers);
-  }
-  return program;
-}
-
-// Experts are chosen by the data, dropout is skipped at random, and some iterations log.
-inline LaunchProgram data_dependent(std::uint64_t seed, std::size_t layers,
-                                    std::size_t iterations) {
-  LaunchProgram program(seed);
-  program.set_up(layers);
-  for (std::size_t i = 0; i < iterations; ++i) {
-    program.begin_iteration();
-    program.forward(layers);
-    for (std::size_t block = 0; block < 6; ++block) {
-      program.launch(kNorm);
-      program.launch(kExpert + kModel * 2, program.below(5));
-      program.launch(kAdd);
-    }
-    if (program.chance(0.8)) program.launch(kDropout);
-    program.backward(layers);
-    program.launch(kExpert, program.below(8));
-    program.optimizer(layers);
-    if (program.chance(0.5)) program.launch(kLog);
-  }
-  return program;
-}
-
 // An inference server: each batch is one of several kinds, which differ in some of their kernels
 // (the shape chooses them) and in how many there are.
 inline LaunchProgram batches(std::uint64_t seed, std::size_t kinds, std::size_t count = 150) {
@@ -245,21 +164,6 @@ inline LaunchProgram batches(std::uint64_t seed, std::size_t kinds, std::size_t 
     program.launch(kCopy);
   }
   return program;
-}
-
-// The programs that tests/inject runs under the injected library, by name; one without launches for
-// any other.
-inline LaunchProgram program_named(std::string_view shape) {
-  if (shape == "plain") return plain(1, 24, 60);
-  if (shape == "accumulation") return accumulation(2, 24, 90, 4);
-  if (shape == "sixteen_micro_steps") return accumulation(8, 24, 40, 16);
-  if (shape == "evaluation") return evaluation(3, 24, 60, 5, 3);
-  if (shape == "alternating") return alternating(4, 24, 60);
-  if (shape == "two_devices") return plain(1, 24, 60);
-  if (shape == "streams_threads") return one_stream_of_several(5, 30, 60);
-  if (shape == "data_dependent") return data_dependent(6, 24, 60);
-  if (shape == "no_period") return batches(7, 5, 400);
-  return LaunchProgram();
 }
 
 }  // namespace inline_prof::schedule::test
