@@ -21,22 +21,12 @@
 #include "host.hpp"
 #include "injected.hpp"
 
-#include <cuda.h>
-
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdio>
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
 namespace {
 

@@ -12,17 +12,10 @@
 #include "host.hpp"
 #include "injected.hpp"
 
-#include <inline_prof/profile.h>
-
 #include <cublas_v2.h>
-#include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <benchmark/benchmark.h>
-
-#include <cstdio>
-#include <dlfcn.h>
-#include <string>
 
 namespace {
 

@@ -1,14 +1,28 @@
-// Shared by the test programs: checked calls, a context, kernels that do nothing, and the loop.
+// Shared by the test programs: what most of them use of the system, checked calls, a context,
+// kernels that do nothing, and the loop.
 #pragma once
 
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <optional>
+#include <pthread.h>
 #include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 

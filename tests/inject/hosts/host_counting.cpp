@@ -11,11 +11,7 @@
 #include "host.hpp"
 #include "inject/tools/library_code.hpp"
 
-#include <atomic>
-#include <cstdio>
 #include <ctime>
-#include <dlfcn.h>
-#include <pthread.h>
 
 namespace {
 

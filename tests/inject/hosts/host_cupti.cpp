@@ -9,10 +9,6 @@
 
 #include <cupti.h>
 
-#include <cstdio>
-#include <cstring>
-#include <unistd.h>
-
 namespace {
 
 int launches = 0;

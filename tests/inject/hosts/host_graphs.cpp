@@ -7,16 +7,7 @@
 #include "host.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <random>
-#include <string>
-#include <thread>
-#include <unistd.h>
-#include <vector>
 
 namespace {
 

@@ -4,8 +4,6 @@
 //   --looked-up   the driver's functions come from cuGetProcAddress, as the runtime's do
 #include "host.hpp"
 
-#include <cstring>
-
 namespace {
 
 constexpr char kFirst[] =

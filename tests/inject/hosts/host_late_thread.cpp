@@ -2,8 +2,6 @@
 // iteration on, for some of them.
 #include "host.hpp"
 
-#include <thread>
-
 // Defined in tests/inject/tools/turns_tool.cpp.
 extern "C" [[gnu::weak]] void wait_for_a_held_launch();
 

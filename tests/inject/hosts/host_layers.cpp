@@ -4,9 +4,6 @@
 // Prints "host ok" if every call succeeded.
 #include "host.hpp"
 
-#include <cstdlib>
-#include <string>
-
 namespace {
 
 constexpr int kLayers = 60;

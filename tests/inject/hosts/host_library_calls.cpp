@@ -6,10 +6,6 @@
 #include "host.hpp"
 
 #include <cublas_v2.h>
-#include <cuda.h>
-
-#include <cerrno>
-#include <dlfcn.h>
 
 namespace {
 

@@ -3,8 +3,6 @@
 #include "cudnn_layer.hpp"
 #include "host.hpp"
 
-#include <vector>
-
 using namespace cudnn_graph;
 
 #if CUDNN_VERSION >= 91300

@@ -3,9 +3,6 @@
 #include "host.hpp"
 
 #include <cublasLt.h>
-#include <cuda.h>
-
-#include <cstdint>
 
 namespace {
 

@@ -2,12 +2,7 @@
 // Checks what has arrived, and with "graph" replays copies as nodes of a graph.
 #include "host.hpp"
 
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 namespace {
 

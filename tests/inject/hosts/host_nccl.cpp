@@ -13,11 +13,6 @@
 
 #include <nccl.h>
 
-#include <array>
-#include <thread>
-#include <unistd.h>
-#include <vector>
-
 namespace {
 
 struct Rank {

@@ -7,11 +7,6 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <cstdio>
-#include <string>
-#include <thread>
-#include <unistd.h>
-
 namespace {
 
 CUfunction kernel = nullptr;

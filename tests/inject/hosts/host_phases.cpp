@@ -15,14 +15,7 @@
 // children, or with `--kill` ends by SIGKILL.
 #include "host.hpp"
 
-#include <csignal>
-#include <cstdint>
-#include <map>
 #include <sstream>
-#include <string>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <vector>
 
 namespace {
 

@@ -9,14 +9,6 @@
 #include "host.hpp"
 #include "launch_recording.hpp"
 
-#include <cuda.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <unistd.h>
-#include <vector>
-
 namespace {
 
 using inline_prof::schedule::test::RecordedCall;

@@ -7,13 +7,8 @@
 // KiB", R being the process's largest resident memory.
 #include "host.hpp"
 
-#include <atomic>
 #include <barrier>
-#include <cstdio>
-#include <cstdlib>
 #include <sys/resource.h>
-#include <thread>
-#include <vector>
 
 namespace {
 

@@ -7,32 +7,17 @@
 // the worker thread T; the steps of one `together` line run at the same time on all workers).
 // Objects have small numbers; a step that names one that is not there does nothing.  Prints what
 // the driver answered, in all, and "peak N KiB" on the line after.
+#include "host.hpp"
+
 #include <inline_prof/abi.h>
-#include <inline_prof/profile.h>
 
-#include <cuda.h>
-
-#include <array>
-#include <atomic>
 #include <condition_variable>
-#include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <dlfcn.h>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <pthread.h>
 #include <set>
 #include <sstream>
-#include <string>
-#include <sys/wait.h>
-#include <thread>
-#include <unistd.h>
-#include <vector>
 
 namespace {
 

@@ -9,12 +9,6 @@
 #include "host.hpp"
 
 #include <alloca.h>
-#include <array>
-#include <cstdio>
-#include <cstring>
-#include <map>
-#include <pthread.h>
-#include <string>
 
 namespace {
 

@@ -4,19 +4,6 @@
 // Prints "host ok" and exits with 0 if all is as it should be.
 #include "host.hpp"
 
-#include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <optional>
-#include <string>
-#include <sys/wait.h>
-#include <thread>
-#include <unistd.h>
-#include <vector>
-
 namespace {
 
 struct Options {

@@ -8,21 +8,9 @@
 #include "host.hpp"
 
 #include <alloca.h>
-#include <array>
 #include <csetjmp>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <string>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <thread>
-#include <unistd.h>
-#include <vector>
 
 namespace {
 
