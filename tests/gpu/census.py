@@ -6,7 +6,7 @@ The injected library is told to stay in its warm-up, in which it counts every la
 
 import contextlib
 import json
-import sys
+import pathlib
 
 from host_program import Failure, Skip, preloaded, run
 
@@ -16,8 +16,7 @@ GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
 HOSTS = {"static": (1, "loops_static", ["streams"]), "static_graph": (5, "loops_static", ["graph"]),
          "shared": (2, "loops", ["streams"]), "shared_graph": (5, "loops", ["graph"]),
          "driver": (6, "launch_census_driver", []), "thrust": (56, "launch_census_thrust", []),
-         "cublas": (3, "library_calls_cublas", ["--without", "Lt"]), "cublaslt": (4, "library_calls_cublas", ["--only", "Lt"]),
-         "cudnn": (9, "library_calls_cudnn", []), "nccl": (8, "library_calls_nccl", [])}
+         **{name: (claim, "library_calls.py", [name]) for name, claim in (("cublas", 3), ("cublaslt", 4), ("cudnn", 9), ("nccl", 8))}}
 
 
 def counts_of_cupti(census):
@@ -79,14 +78,14 @@ def census_of(check, name, claim, command, timeout_s=20):
 
 def part_census(check):
     for name, (claim, program, arguments) in HOSTS.items():
-        if check.program(program).exists():
-            census_of(check, name, claim, [check.program(program), *arguments])
+        if pathlib.Path(check.command(program)[-1]).exists():
+            census_of(check, name, claim, [*check.command(program), *arguments])
         else:
             check.say("SKIP", f"{claim}: {name}: {program} was not built: its library is not in this toolkit")
 
 
 def part_torch(check):
-    host = [sys.executable, check.scripts / "torch_programs.py", "census"]
+    host = [*check.command("torch_programs.py"), "census"]
     census_of(check, "torch", "7, 8", [*host, "--nccl"], 30)
     # Both counts must come from kernels that are compiled already.
     with contextlib.suppress(Skip, Failure):

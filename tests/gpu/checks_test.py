@@ -61,8 +61,8 @@ class Runner(unittest.TestCase):
     def test_a_part_over_its_limit_fails_and_leaves_no_process(self):
         # In a process group of its own.
         self.program("tests/gpu/loops", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
-        self.check("--only", "graphs", "--only", "rate", "--at-most", "2", status=1,
-                   says=["SKIP +graphs: .* was not built", "FAIL +rate: over its limit of 2 s"])
+        self.check("--only", "bias", "--only", "rate", "--at-most", "2", status=1,
+                   says=["SKIP +bias: .* was not built", "FAIL +rate: over its limit of 2 s"])
         self.assert_ended("pid")
 
     def test_a_host_that_does_not_end_under_the_library_fails(self):

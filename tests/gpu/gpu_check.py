@@ -109,6 +109,10 @@ class Check:
     def program(self, name):
         return self.build / "tests/gpu" / name
 
+    def command(self, name):
+        """Returns how a program is started; scripts are not built."""
+        return [sys.executable, self.scripts / name] if name.endswith(".py") else [self.program(name)]
+
     def say(self, word, text):
         line = f"{word:<6} {self.part}: {text}"
         with contextlib.suppress(OSError):
@@ -143,13 +147,13 @@ class Check:
         self.need(self.program("loops"))
         run([self.program("loops"), "rate", "--iterations", "2", "--launches", "1"], {}, 20)
 
-    def answers(self, program, numbers, timeout_s):
+    def answers(self, name, command, numbers, timeout_s):
         """Takes over the lines of a program that says PASS, FAIL and FIGURE itself."""
-        with self.claim(numbers, program):
-            self.need(self.program(program))
-            output = self.folder / f"{program}.txt"
-            with output.open("w", encoding="utf-8") as file, (self.folder / f"{program}.log").open("w") as log:
-                process = subprocess.Popen([self.program(program)], stdout=file, stderr=log)
+        with self.claim(numbers, name):
+            self.need(command[0])
+            output, log_file = self.folder / f"{name}.txt", self.folder / f"{name}.log"
+            with output.open("w", encoding="utf-8") as file, log_file.open("w") as log:
+                process = subprocess.Popen([str(word) for word in command], stdout=file, stderr=log)
                 try:
                     status = process.wait(PATIENCE * timeout_s)
                 except subprocess.TimeoutExpired:
@@ -159,7 +163,7 @@ class Check:
             said = [line.partition(" ")[::2] for line in output.read_text().splitlines()]
             for word, text in said:
                 self.say(word, text if re.match(r"[0-9, ]+: ", text) else f"{numbers}: {text}")
-            last = ((self.folder / f"{program}.log").read_text().strip().splitlines() or ["(nothing said)"])[-1]
+            last = (log_file.read_text().strip().splitlines() or ["(nothing said)"])[-1]
             if status is None:
                 raise Failure(f"did not end within {timeout_s} s after '{' '.join(said[-1]) if said else ''}'")
             if status in (77, 127):

@@ -14,7 +14,6 @@ import pathlib
 import re
 import statistics
 import subprocess
-import sys
 
 from host_program import Failure, Skip, preloaded
 from host_program import run as host_run
@@ -24,7 +23,6 @@ NAMES_SINCE = (12, 3)  # CUDA's version from which drivers have cuFuncGetName
 NAMELESS = re.compile(r"kernel_without_a_name(~\d+)?$")
 # The example does not name its calls, and is told how long to learn.
 CALLS_OF_EXAMPLE = ["layers forward", "layers backward"]
-ARGUMENTS = {"conv": ["--iterations", "1000"], "torch": ["calls"]}
 
 
 # --- operations (claims 42, 43)
@@ -100,20 +98,15 @@ def judge(known, calls, ranks, profile, all_are_told):
 class Host:
     """A program that makes calls, and its profile."""
 
-    def __init__(self, name, program, library, work, variables):
-        self.name, self.program, self.library, self.work = name, pathlib.Path(program), library, work
-        self.variables = variables
+    def __init__(self, name, command, library, work, variables):
+        self.name, self.command, self.library, self.work, self.variables = name, command, library, work, variables
         self.profile, self.said, self.trouble, self.rows = None, "", None, []
 
     def run(self):
         path = self.work / f"{self.name}.prof.json"
         path.unlink(missing_ok=True)
-        command = ([sys.executable] if self.program.suffix == ".py" else []) + [self.program]
         try:
-            if not self.program.exists():
-                raise Skip("it was not built: its library is not in this toolkit")
-            said = host_run(command + ARGUMENTS.get(self.name, []),
-                       {**preloaded(self.library, path, warmup=3, repeat=2), **self.variables}, 20)
+            said = host_run(self.command, {**preloaded(self.library, path, warmup=3, repeat=2), **self.variables}, 20)
             self.said = said.stdout
             if not path.exists():
                 raise Failure("the injected library wrote no prof.json: " + said.last_words)
@@ -361,31 +354,22 @@ def check_allreduce(check):
 
 def no_simulation(check):
     """Returns why hosts cannot run on the simulated libraries; a library that is not there would be the real one."""
-    folder = check.build / "simgpu/lib"
-    if not (folder / "libcuda.so.1").exists():
-        return "the simulated libcuda.so.1 was not built"
-    for host in ("cublas", "cudnn"):
-        loaded = subprocess.run(["ldd", check.program(f"library_calls_{host}")], capture_output=True, text=True, check=False,
-                                env={"LD_LIBRARY_PATH": str(folder), "PATH": "/usr/bin:/bin"}).stdout
-        other = [line.split()[0] for line in loaded.splitlines()
-                 if re.match(r"\s*lib(cudart|cublas|cublasLt|cudnn)[.]so", line) and f"=> {folder}/" not in line]
-        if other:
-            return f"library_calls_{host} has another {other[0]} than the simulated one"
-    return None
+    missing = [name for name in ("cuda", "cublas", "cublasLt", "cudnn") if not list((check.build / "simgpu/lib").glob(f"lib{name}.so.*"))]
+    return f"no simulated lib{missing[0]} was built" if missing else None
 
 
 def hosts_of(check, names, work, variables=None):
     work.mkdir(exist_ok=True)
-    programs = {"conv": check.build / "examples/conv/conv", "torch": check.scripts / "torch_programs.py"}
-    return [Host(name, programs.get(name, check.program(f"library_calls_{name}")), check.library, work, variables or {})
-            for name in names]
+    commands = {"conv": [check.build / "examples/conv/conv", "--iterations", 1000], "torch": [*check.command("torch_programs.py"), "calls"],
+                "cublas": [*check.command("library_calls.py"), "cublas", "cublaslt"]}
+    return [Host(name, commands.get(name, [*check.command("library_calls.py"), name]), check.library, work, variables or {}) for name in names]
 
 
 def part_libraries(check):
     with check.claim("37, 38, 39, 42, 43, 44, 46, 47"):
         check.need(check.library)
         check.need_gpu()
-        check.answers("cudnn_descriptors", "38, 44", 20)  # the first start of cuDNN loads all of it
+        check.answers("cudnn_descriptors", [*check.command("library_calls.py"), "descriptors"], "38, 44", 20)  # the first start of cuDNN loads all of it
         # LIBRARY_CALLS: another table, for the rehearsals.
         known = json.loads(pathlib.Path(os.environ.get("LIBRARY_CALLS", check.scripts / "library_calls.json")).read_text())
         real, simulated, why = hosts_of(check, known, check.folder / "real"), [], no_simulation(check)

@@ -243,8 +243,8 @@ def part_backends(check):
         with check.claim(claim):
             check.need(check.library, check.census, check.program("loops"))
             check.say("PASS", f"{claim}: {compare()}")
-    check.answers("pdl_overlap", "18", 9)
+    check.answers("pdl_overlap", [*check.command("driver_answers.py"), "overlap"], "18", 9)
 
 
 def part_graphs(check):
-    check.answers("graph_nodes", "23, 24, 25, 26, 48, 49", 18)
+    check.answers("graph_nodes", [*check.command("driver_answers.py"), "graphs"], "23, 24, 25, 26, 48, 49", 18)

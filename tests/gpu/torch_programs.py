@@ -13,46 +13,27 @@
         Prints for blocks of steps what `loops overhead` prints.  --toggle: in blocks of the pattern off, on, on, off the
         injected library is told by SIGUSR1 to measure.  --profiler: in the same blocks torch.profiler records.
     torch_programs.py calls
-        Makes operations of known shapes, each once an iteration, and says `call NAME` as named_calls.hpp does.
+        Makes operations of known shapes, each once an iteration, and says `call NAME` as library_calls.py does.
 
 Exit status 77 where there is no PyTorch or no GPU.
 """
 
 import argparse
 import contextlib
-import ctypes
 import json
 import signal
-import sys
 import tempfile
 import time
 
-SKIPPED = 77
+from gpu import iteration_mark, make_calls, skip
 
 try:
     import torch
 except ImportError as error:
-    print(f"skipped: {error}", file=sys.stderr)
-    sys.exit(SKIPPED)
+    skip(error)
 if not torch.cuda.is_available():
-    print("skipped: PyTorch sees no GPU", file=sys.stderr)
-    sys.exit(SKIPPED)
+    skip("PyTorch sees no GPU")
 from torch import nn
-
-
-class Abi(ctypes.Structure):
-    """The head of struct inline_prof_abi (abi.h): all that is needed here."""
-    _fields_ = [("size", ctypes.c_uint64), ("initialize", ctypes.c_void_p), ("iteration", ctypes.CFUNCTYPE(None))]
-
-
-def iteration_mark():
-    """Returns the injected library's iteration call; it does nothing where the library is not preloaded."""
-    try:
-        get_abi = ctypes.CDLL(None).inline_prof_abi_v1
-    except AttributeError:
-        return lambda: None
-    get_abi.restype = ctypes.POINTER(Abi)
-    return get_abi().contents.iteration
 
 
 def numbers(*sizes, dtype=torch.half):
@@ -223,9 +204,6 @@ def overhead(options):
 
 # --- calls
 
-CALL_ITERATIONS = 60
-
-
 def linear():
     """Backward, too."""
     layer = nn.Linear(192, 320).cuda().half()
@@ -292,23 +270,7 @@ CALLS = {
 
 
 def calls(_):
-    mark_iteration, made = iteration_mark(), {}
-    for name, prepare in CALLS.items():
-        # A version of PyTorch that lacks one has the others.
-        try:
-            call = prepare()
-            call()
-            made[name] = call
-        except (AttributeError, ImportError, RuntimeError, TypeError) as error:
-            print(f"refused {name}: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
-    torch.cuda.synchronize()
-    for _ in range(CALL_ITERATIONS):
-        mark_iteration()
-        for call in made.values():
-            call()
-    torch.cuda.synchronize()
-    for name in made:
-        print(f"call {name}", flush=True)
+    make_calls(CALLS, torch.cuda.synchronize, iterations=60)
 
 
 def main():

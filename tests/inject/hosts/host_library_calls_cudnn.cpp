@@ -1,5 +1,5 @@
 // Attention by cuDNN's backend.  --expect=STATUS: what the call must return.  Convolutions are
-// called by tests/gpu/library_calls_cudnn.cpp.
+// called by tests/gpu/library_calls.py.
 #include "cudnn_layer.hpp"
 #include "host.hpp"
 
