@@ -1,10 +1,9 @@
-"""The models of examples/pytorch, small, with batches and losses; and a GPT of another shape."""
+"""The models of examples/pytorch, small, with batches and losses."""
 
 import importlib.util
 import pathlib
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/pytorch"
@@ -26,35 +25,8 @@ _DLRM = _dlrm.parse(["--device", "cpu", "--batch", "8", "--tables", "3", "--rows
                      "--width", "16"])
 
 
-class AttentionOfThree(_gpt.Attention):
-    """Attention with three projections, which nothing orders in the backward pass."""
-
-    def __init__(self, width, heads):
-        super().__init__(width, heads)
-        self.qkv = None
-        self.q = nn.Linear(width, width)
-        self.k = nn.Linear(width, width)
-        self.v = nn.Linear(width, width)
-
-    def forward(self, x):
-        batch, length, width = x.shape
-        shape = (batch, length, self.heads, width // self.heads)
-        q = self.q(x).view(shape).transpose(1, 2)
-        k = self.k(x).view(shape).transpose(1, 2)
-        v = self.v(x).view(shape).transpose(1, 2)
-        weights = F.softmax((q @ k.transpose(-2, -1)) * (shape[-1] ** -0.5), dim=-1)
-        return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
-
-
 def gpt():
     return _gpt.Gpt(_GPT)
-
-
-def gpt_of_three_projections():
-    model = gpt()
-    for block in model.blocks:
-        block.attention = AttentionOfThree(_GPT.width, _GPT.heads)
-    return model
 
 
 def dlrm():

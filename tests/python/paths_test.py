@@ -232,6 +232,16 @@ class PathsTest(HookedTest):
         model(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1.Told"])
 
+    def test_a_compiled_module_is_one_piece_with_its_name(self):
+        self.addCleanup(torch._dynamo.reset)
+        paths = []
+        self.abi.on_path = paths.append
+        compiled = torch.compile(Calls(nn.Linear(3, 3), nn.LayerNorm(3)), backend=lambda graph, _: graph.forward)
+        for _ in range(2):
+            output = compiled(self.x)
+            self.assertEqual((set(paths), paths[-1]), ({"Calls", ""}, ""))
+            self.assertEqual(self.backward_paths(output), ["Calls.backward", ""])
+
     def test_threads_have_paths_of_their_own(self):
         meeting = threading.Barrier(2)
         seen = []
