@@ -34,6 +34,8 @@ TEST_F(ProfJson, IsTheFileThatWasAgreed) {
   facts.libraries = {{"cublas", "13.1.0"}};
   facts.iteration_confidence = 1;
   facts.cuda_errors = 10;
+  facts.cross_check =
+      CrossCheck{.version = 130001, .launches = 8, .dropped_records = 0, .times_us = {}};
   json file = written(run_, facts);
   EXPECT_EQ(file["profiler"].erase("version"), 1U);
   EXPECT_EQ(file, json::parse(std::ifstream(INLINE_PROF_TEST_WRITTEN))) << file.dump(1);
