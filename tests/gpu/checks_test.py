@@ -60,26 +60,26 @@ class Runner(unittest.TestCase):
 
     def test_a_part_over_its_limit_fails_and_leaves_no_process(self):
         # In a process group of its own.
-        self.program("tests/gpu/loops", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
-        self.check("--only", "bias", "--only", "rate", "--at-most", "2", status=1,
-                   says=["SKIP +bias: .* was not built", "FAIL +rate: over its limit of 2 s"])
+        self.program("tests/gpu/launch_forms", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
+        self.check("--only", "demo", "--only", "results", "--at-most", "2", status=1,
+                   says=["SKIP +demo: .* was not built", "FAIL +results: over its limit of 2 s"])
         self.assert_ended("pid")
 
     def test_a_host_that_does_not_end_under_the_library_fails(self):
-        self.program("tests/gpu/loops", '[[ -z "$INLINE_PROF_OUT" ]] || exec sleep 300\necho 1 2 3')
-        self.check("--only", "rate", status=1, says=[
-            "FAIL +rate: 19, 20, 22, 28, 33: counting, round 1: did not end within 8 s under the injected library"])
+        self.program("tests/gpu/launch_forms", '[[ -z "$INLINE_PROF_OUT" ]] || exec sleep 300\necho 1 2 3')
+        self.check("--only", "results", "--at-most", "12", status=1, says=[
+            "FAIL +results: 50: results with the injected library: did not end within 9 s under the injected library"])
 
     def test_a_host_that_fails_under_the_library_fails(self):
-        self.program("tests/gpu/loops", '[[ -z "$INLINE_PROF_OUT" ]] || { echo "$FOLDER is broken" >&2; exit 5; }; echo 1 2 3')
-        self.check("--only", "rate", status=1, says=["FAIL +rate: 19, .*: exit status 5 under the injected library: .* is broken",
-                                                     "FIGURE +rate: .* round 1: bare 1 2 3; counting failed; "])
+        self.program("tests/gpu/launch_forms", '[[ -z "$INLINE_PROF_OUT" ]] || { echo "$FOLDER is broken" >&2; exit 5; }; echo 1 2 3')
+        self.check("--only", "results", status=1, says=[
+            "FAIL +results: 50: results with .*: exit status 5 under the injected library: .* is broken"])
         with tarfile.open(self.folder / "out/gpu_results.tar.gz") as archive:
             text = "".join(archive.extractfile(member).read().decode() for member in archive if member.isfile())
         self.assertIn("is broken", text)
         self.assertNotIn(f"{self.folder}/build", text)
-        self.assertRegex(text, "19  A launch takes .*\n    FAIL +rate: 19, ")
-        self.check("--only", "rate", "--resume", status=1, says=["rate: done before"])
+        self.assertRegex(text, "50  The application's .*\n    FAIL +results: 50: ")
+        self.check("--only", "results", "--resume", status=1, says=["results: done before"])
 
     def test_a_build_names_what_is_missing_and_is_open_over_its_limit(self):
         self.program("tools/nvcc", "")
@@ -94,8 +94,8 @@ class Runner(unittest.TestCase):
             self.assertEqual(machine.missing_library(words), missing)
 
     def test_who_ends_the_script_ends_its_part(self):
-        self.program("tests/gpu/loops", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
-        script = subprocess.Popen([SCRIPT, "--build-dir", self.folder / "build", "--only", "rate"], env=self.environment,
+        self.program("tests/gpu/launch_forms", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
+        script = subprocess.Popen([SCRIPT, "--build-dir", self.folder / "build", "--only", "results"], env=self.environment,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(script.wait)
         self.addCleanup(script.kill)

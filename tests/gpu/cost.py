@@ -3,10 +3,10 @@ costs an application, and that it changes nothing else."""
 
 import csv
 import io
+import itertools
 import json
 import os
 import random
-import re
 import shutil
 import statistics
 import sys
@@ -16,18 +16,18 @@ from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run
 # --- results
 
 
-def compare_results(check, name, under, arguments, alone, **settings):
-    """Compares what `loops results` prints under the injected library with what it prints alone (claim 50)."""
+def compare_results(check, name, under, arguments, alone):
+    """Compares what the program prints under the injected library with what it prints alone (claim 50)."""
     with check.claim("50", name):
-        profile = check.folder / f"{name.replace(' ', '_')}.json"
-        said = run([check.program("loops"), "results", *arguments], under(check.library, profile, repeat=2, warmup=3, **settings), 9)
-        if "profiling is off: CUPTI" in said.last_words:
-            raise Skip(said.last_words)
-        lines = said.stdout.splitlines()
-        if lines != alone[:len(lines)] or not lines:
-            raise Failure(f"other bits: {said.stdout.strip()!r}")
-        if not profile.exists() or not json.loads(profile.read_text())["complete"]:
-            raise Failure(f"no complete prof.json: {said.last_words}")
+        for form, words in alone.items():
+            profile = check.folder / f"{name.replace(' ', '_')}_{form}.json"
+            said = run([check.program("launch_forms"), form, *arguments], under(check.library, profile, repeat=2, warmup=3), 9)
+            if "profiling is off: CUPTI" in said.last_words:
+                raise Skip(said.last_words)
+            if not said.stdout or not words.startswith(said.stdout):
+                raise Failure(f"{form}: other bits: {said.stdout.strip()!r}")
+            if not profile.exists() or not json.loads(profile.read_text())["complete"]:
+                raise Failure(f"{form}: no complete prof.json: {said.last_words}")
         check.say("PASS", f"50: {name}: all bits are those of the program alone")
 
 
@@ -37,7 +37,7 @@ def compute_sanitizer(check):
     if sanitizer is None:
         raise Skip("no compute-sanitizer here")
     try:
-        said = run([sanitizer, "--tool", "memcheck", "--error-exitcode", "99", check.program("loops"), "results"],
+        said = run([sanitizer, "--tool", "memcheck", "--error-exitcode", "99", check.program("launch_forms"), "streams"],
                    preloaded(check.library, check.folder / "sanitized.json", repeat=2, warmup=3), 20)
     except Failure as failure:
         if "Internal Sanitizer Error" in str(failure):
@@ -48,10 +48,10 @@ def compute_sanitizer(check):
 
 def part_results(check):
     with check.claim("50, 51", "the program alone"):
-        check.need(check.program("loops"), check.library)
-        command = [check.program("loops"), "results", "--reset"]
-        alone = run(command, {}, 9).stdout.splitlines()
-        if run(command, {}, 9).stdout.splitlines() != alone:
+        check.need(check.program("launch_forms"), check.library)
+        alone, again = ({form: run([check.program("launch_forms"), form, "--reset"], {}, 9).stdout for form in ("streams", "graph")}
+                        for _ in range(2))
+        if again != alone:
             raise Failure("it does not repeat its own results")
         compare_results(check, "results with the injected library", preloaded, [], alone)
         compare_results(check, "results with backend cupti", injected, [], alone)
@@ -68,24 +68,21 @@ STATES = {"counting": {"warmup": 1_000_000_000, "repeat": 50}, "measuring": {"wa
 
 
 def part_rate(check):
-    claims = "19, 20, 22, 28, 33"
-    with check.claim(claims, "bare"):
-        check.need(check.program("loops"), check.library)
-        command = [check.program("loops"), "rate", "--iterations", 150 if IS_REHEARSAL else 1200, "--launches", 100]
-        # Interleaved, so that a drift of the clocks falls on all states alike.
-        for turn in (1, 2, 3):
-            words = {"bare": run(command, {}, 8).stdout.strip()}
-            for state, settings in STATES.items():
-                with check.claim(claims, f"{state}, round {turn}"):
-                    words[state] = "failed"
-                    words[state] = run(command, preloaded(check.library, check.folder / "rate.%p.json", **settings), 8).stdout.strip()
-            with check.claim("28", f"CUPTI callback, round {turn}"):
-                words["CUPTI callback"] = run(command, {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_ACTIVITIES": "0",
-                                                        "CENSUS_OUT": str(check.folder / "cupti.json")}, 8).stdout.strip()
+    claims, words = "19, 20, 22, 28, 33", {}
+    states = {"bare": {}, **{state: preloaded(check.library, check.folder / "rate.%p.json", **settings) for state, settings in STATES.items()},
+              "CUPTI callback": {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_ACTIVITIES": "0", "CENSUS_OUT": str(check.folder / "cupti.json")}}
+    command = [*check.command("loops.py"), "rate", "--iterations", 150 if IS_REHEARSAL else 1200, "--launches", 100]
+    # Interleaved, so that a drift of the clocks falls on all states alike.
+    for turn, state in itertools.product((1, 2, 3), states):
+        with check.claim(claims, f"{state}, round {turn}"):
+            check.need(check.census if state == "CUPTI callback" else check.library)
+            words.pop(state, None)
+            words[state] = run(command, states[state], 8).stdout.strip()
+        if state == "CUPTI callback" and words:
             check.say("FIGURE", f"{claims}: ns a launch (median p05 p95), round {turn}: "
                                 f"{'; '.join(f'{state} {value}' for state, value in words.items())}")
-            if "failed" in words.values():
-                break  # the others would take the time of later parts
+        elif state not in words:
+            break  # the others would take the time of later parts
     with check.claim("29"):
         check.say("FIGURE", f"29: {compare_counted(check)}")
 
@@ -106,16 +103,12 @@ def compare_counted(check):
     if ncu is None:
         raise Skip("no ncu on the path")
     check.need(check.census)
-    command, census = [check.program("loops"), "paced", "--iterations", "20"], check.folder / "uncounted.json"
+    command, census = [*check.command("loops.py"), "paced", "--iterations", "20"], check.folder / "uncounted.json"
     run(command, {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": str(census)}, 10)
     counted = durations_of_ncu(run([ncu, "--csv", "--page", "raw", "--clock-control", "none", "--print-units", "base", "--metrics",
                                     "gpu__time_duration.sum,dram__bytes_read.sum,lts__t_bytes.sum", *command], {}, 15).stdout)
-    ratios = []
-    for name, times in json.loads(census.read_text())["activities"].items():
-        length = re.search(r"paced.*?(\d+)", name)
-        same = next((values for kernel, values in counted.items() if length and re.search(rf"paced.*\b{length.group(1)}\b", kernel)), None)
-        if same:
-            ratios.append(statistics.median(same) / (statistics.median(times) * 1e-3))
+    ratios = [statistics.median(counted[name]) / (statistics.median(times) * 1e-3)
+              for name, times in json.loads(census.read_text())["activities"].items() if "paced" in name and name in counted]
     if not ratios:
         raise Skip("ncu reported no kernel of the loop")
     return f"{len(ratios)} kernels take {statistics.median(ratios):.3f} times as long while they are counted (median)"
@@ -215,7 +208,7 @@ def part_overhead(check):
     size = ["--blocks", "8", "--iterations", "2"] if IS_REHEARSAL else []
     pair_size = ["--blocks", "4", "--iterations", "2"] if IS_REHEARSAL else ["--blocks", "12"]
     for work in ("launch", "gpu", "graph"):
-        loop = [check.program("loops"), "overhead", "--work", work]
+        loop = [*check.command("loops.py"), "overhead", "--work", work]
         single = [*loop, *pair_size]
         for name, settings, judge in (("measuring within the budget", ADAPTIVE, judge_measuring), ("a pair in every iteration", TOGGLE, None)):
             compare.attempt(f"{work}, {name}, toggled", compare.toggled([*loop, *size, "--toggle"], compare.preloaded(**settings)), judge)

@@ -1,46 +1,29 @@
-"""What the driver does with event nodes in graphs (claims 26, 48 and 49), with clones of graphs (23 to 25), and with a pair of
-events around a programmatic launch (18).
+"""What event pairs read (claims 12 to 16, 33 and 58), what the driver does with event nodes in graphs (26, 48 and 49), with clones of
+graphs (23 to 25), and with a pair around a programmatic launch (18).
 
+    driver_answers.py bias OUT.json
     driver_answers.py graphs|overlap
 
-Kernels of known length note by the GPU's global timer how long they took.  The simulated GPU runs no kernel: the length that was
-asked for stands there, and its model (graph_rehearsal_model.json) makes it true.
+Kernels of known length note by the GPU's global timer how long they took: first to last instruction.  Launch and completion are not in
+it; CUPTI's timestamps have them, when the same program runs under census_cupti.cpp (pairs.py joins the two by the order of launches).
+The simulated GPU runs no kernel: for the graphs, the length that was asked for stands there, and its model
+(graph_rehearsal_model.json) makes it true.
 """
 
 import ctypes
+import json
 import os
 import pathlib
 import sys
 import threading
 import time
-from ctypes import byref, c_char, c_float, c_int, c_int64, c_size_t, c_uint, c_void_p
+from ctypes import byref, c_char, c_float, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from statistics import fmean, median
 
-from gpu import Driver, expect, figure, skip
+from gpu import QUERY, Driver, Kernels, Step, array, expect, figure, skip
 
 LENGTHS_US = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SHORT_US = 2
-# Runs for `cycles` of the SM clock.  One kernel a length, so that the model of a rehearsal can tell them apart.
-SPIN = """.visible .entry {name}(.param .u64 cycles, .param .u64 times)
-{{
-.reg .pred %p<2>;
-.reg .b64 %r<8>;
-ld.param.u64 %r1, [cycles];
-ld.param.u64 %r2, [times];
-mov.u64 %r3, %globaltimer;
-{first}
-mov.u64 %r4, %clock64;
-again:
-mov.u64 %r5, %clock64;
-sub.s64 %r6, %r5, %r4;
-setp.lt.s64 %p1, %r6, %r1;
-@%p1 bra again;
-mov.u64 %r7, %globaltimer;
-st.u64 [%r2], %r3;
-st.u64 [%r2+8], %r7;
-ret;
-}}
-"""
 
 
 class KernelNode(ctypes.Structure):
@@ -61,10 +44,6 @@ class LaunchConfig(ctypes.Structure):
 ONE = (c_uint * 3)(1, 1, 1)
 
 
-def array(values):
-    return (c_void_p * len(values))(*values)
-
-
 class Pair:
     def __init__(self, driver):
         self.driver, self.start, self.stop = driver, driver.made("cuEventCreate", 0), driver.made("cuEventCreate", 0)
@@ -79,45 +58,23 @@ class Pair:
         return self.driver.made("cuEventElapsedTime", self.start, self.stop, kind=c_float).value * 1e3
 
 
-class Spins:
-    """Kernels of known length on a stream, and as nodes of graphs."""
+# --- graphs
 
-    def __init__(self, driver, target, first="", lengths_us=LENGTHS_US):
-        names = {us: f"spin_{us}_us" for us in lengths_us}
-        text = f".version 7.8\n.target {target}\n.address_size 64\n" + "".join(SPIN.format(name=name, first=first) for name in names.values())
-        module = driver.made("cuModuleLoadData", text.encode())
-        self.driver, self.stream, self.times = driver, driver.open_stream(), driver.memory(16)
-        self.kernels = {us: driver.made("cuModuleGetFunction", module, name.encode()) for us, name in names.items()}
-        self.cycles_per_us, cycles = 1, 20_000_000
-        for _ in range(20):  # clocks rise over tens of milliseconds of work
-            self.launch(lengths_us[0], us=cycles)
-        self.wait()
-        self.cycles_per_us = cycles / (self.noted_us(self.times) or 1)
+def spin(length_us):
+    return f"spin_{length_us}_us"
 
-    def wait(self):
-        self.driver("cuStreamSynchronize", self.stream)
 
-    def noted_us(self, times):
-        noted = (c_int64 * 2)()
-        self.driver("cuMemcpyDtoH_v2", noted, times, c_size_t(16))
-        return (noted[1] - noted[0]) * 1e-3
+class Graphs:
+    def __init__(self, driver):
+        self.driver, self.kernels = driver, Kernels(driver, [spin(us) for us in LENGTHS_US])
+        self.stream = self.kernels.stream
 
-    def arguments(self, us, times):
-        """The driver copies them."""
-        self.kept = c_int64(int(us * self.cycles_per_us)), times
-        return array([ctypes.addressof(value) for value in self.kept])
-
-    def launch(self, length_us, us=None, may_overlap=False):
-        attribute = LaunchAttribute(6, value=1)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-        config = LaunchConfig(ONE, ONE, 0, self.stream, ctypes.pointer(attribute), int(may_overlap))
-        self.driver("cuLaunchKernelEx", byref(config), self.kernels[length_us], self.arguments(us or length_us, self.times), None)
-
-    def record(self, event):
-        self.driver("cuEventRecord", event, self.stream)
+    def new(self):
+        return self.driver.made("cuGraphCreate", 0)
 
     def add(self, graph, after, length_us, times=None):
-        arguments = self.arguments(length_us, times or self.times)
-        node = KernelNode(self.kernels[length_us], ONE, ONE, 0, ctypes.addressof(arguments))
+        name = spin(length_us)
+        node = KernelNode(self.kernels.kernels[name], ONE, ONE, 0, self.kernels.arguments(length_us, times))
         return self.driver.made("cuGraphAddKernelNode_v2", graph, array(after), c_size_t(len(after)), byref(node))
 
     def add_chain(self, graph, after, count):
@@ -127,23 +84,16 @@ class Spins:
             after = nodes[-1:]
         return nodes
 
-    def replay(self, executable):
-        self.driver("cuGraphLaunch", executable, self.stream)
-        self.wait()
-
-
-# --- graphs
-
-class Graphs:
-    def __init__(self, driver):
-        self.driver, self.spins = driver, Spins(driver, "sm_70")
-
-    def new(self):
-        return self.driver.made("cuGraphCreate", 0)
-
     def chain(self, count):
         graph = self.new()
-        return graph, self.spins.add_chain(graph, [], count)
+        return graph, self.add_chain(graph, [], count)
+
+    def replay(self, executable):
+        self.driver("cuGraphLaunch", executable, self.stream)
+        self.kernels.wait()
+
+    def hold(self, length_us, count=1):
+        self.kernels.make([self.kernels.launch(spin(length_us), length_us)] * count)
 
     def clone(self, graph):
         return self.driver.made("cuGraphClone", graph)
@@ -198,16 +148,16 @@ class EventNodes(Graphs):
     def in_chain(self, length_us, times=None):
         """Returns a graph, and its node that is to be timed."""
         graph, before = self.chain(5)
-        node = self.spins.add(graph, before[-1:], length_us, times)
-        self.spins.add_chain(graph, [node], 5)
+        node = self.add(graph, before[-1:], length_us, times)
+        self.add_chain(graph, [node], 5)
         return graph, node
 
     def in_branch(self, length_us, times=None):
         """Another branch of 100 us runs beside the node; both begin and end together."""
         graph = self.new()
-        fork = self.spins.add(graph, [], SHORT_US)
-        branches = [self.spins.add(graph, [fork], length_us, times), self.spins.add(graph, [fork], 100)]
-        self.spins.add(graph, branches, SHORT_US)
+        fork = self.add(graph, [], SHORT_US)
+        branches = [self.add(graph, [fork], length_us, times), self.add(graph, [fork], 100)]
+        self.add(graph, branches, SHORT_US)
         return graph, branches[0]
 
     def replay_both(self, graph, node, noted):
@@ -221,13 +171,11 @@ class EventNodes(Graphs):
         for _ in range(WARM_UPS + REPLAYS):
             row = []
             for executable in executables:
-                self.spins.launch(100)  # so that the time of the calls is not in the pair around the graph
-                self.spins.record(around.start)
-                self.driver("cuGraphLaunch", executable, self.spins.stream)
-                self.spins.record(around.stop)
-                self.spins.wait()
+                self.hold(100)  # so that the time of the calls is not in the pair around the graph
+                self.kernels.make([self.kernels.record(around.start), self.kernels.replay(executable), self.kernels.record(around.stop)])
+                self.kernels.wait()
                 row.append(around.us())
-            rows.append([*row, pair.us(), self.spins.noted_us(noted)])
+            rows.append([*row, pair.us(), self.kernels.noted_us(noted)])
         self.destroy(executables=executables, graphs=[clone])
         *medians, inner = zip(*rows[WARM_UPS:])
         return [*map(median, medians), fmean(inner)]
@@ -238,7 +186,7 @@ class EventNodes(Graphs):
         self.add_event(graph, [self.add_event(graph, [], pair.start)], pair.stop)
         executable = self.instantiate(graph)
         for _ in range(WARM_UPS + REPLAYS):
-            self.spins.replay(executable)
+            self.replay(executable)
             found.append(pair.us())
         self.destroy(executables=[executable], graphs=[graph])
         return median(found[WARM_UPS:])
@@ -260,7 +208,7 @@ class EventNodes(Graphs):
 
     def rest_of_graph(self, name, graph, node, empty_us):
         """Expects that two event nodes cost what they take themselves, and nothing at the other nodes."""
-        whole_us, timed_us, _, _ = self.replay_both(graph, node, self.spins.times)
+        whole_us, timed_us, _, _ = self.replay_both(graph, node, self.kernels.times)
         allowed_us = 5  # at each of 400 nodes, 0.0125 us
         expect(timed_us - whole_us <= empty_us + allowed_us,
                f"26: {name} takes {whole_us:.2f} us, with two event nodes {timed_us:.2f} us ({timed_us - whole_us:+.2f})")
@@ -272,15 +220,14 @@ class EventNodes(Graphs):
         clone = self.clone(graph)
         nodes = self.put_events_around(clone, node, first)
         executable = self.instantiate(clone)
-        for _ in range(5):
-            self.spins.launch(1000)
-        self.driver("cuGraphLaunch", executable, self.spins.stream)
+        self.hold(1000, 5)
+        self.driver("cuGraphLaunch", executable, self.stream)
         for place, event in zip(nodes, (second.start, second.stop)):
             self.driver("cuGraphExecEventRecordNodeSetEvent", executable, place, event)
-        was_waiting = self.driver.status("cuStreamQuery", self.spins.stream) == 600  # CUDA_ERROR_NOT_READY
-        self.spins.wait()
+        was_waiting = self.driver.status("cuStreamQuery", self.stream) == 600  # CUDA_ERROR_NOT_READY
+        self.kernels.wait()
         first_us, second_has_first = first.us_if_recorded(), second.us_if_recorded() is not None
-        self.spins.replay(executable)
+        self.replay(executable)
         second_has_second, is_kept = second.us_if_recorded() is not None, first.us_if_recorded() == first_us
         expect(was_waiting and first_us is not None and not second_has_first and second_has_second and is_kept,
                f"49: other events for an exec hold from the next launch on: changed while a launch waited {was_waiting}, that launch "
@@ -317,10 +264,10 @@ class Clones(Graphs):
         lap()
         executable = self.instantiate(clone)
         lap()
-        self.driver("cuGraphUpload", executable, self.spins.stream)
-        self.spins.wait()
+        self.driver("cuGraphUpload", executable, self.stream)
+        self.kernels.wait()
         lap()
-        self.spins.replay(executable)
+        self.replay(executable)
         start = time.perf_counter()
         self.destroy(executables=[executable], graphs=[clone])
         lap()
@@ -376,8 +323,8 @@ class Clones(Graphs):
         with_clones = now()
         executables = [self.instantiate(clone) for clone in clones]
         for executable in executables:
-            self.driver("cuGraphUpload", executable, self.spins.stream)
-        self.spins.wait()
+            self.driver("cuGraphUpload", executable, self.stream)
+        self.kernels.wait()
         with_executables = now()
         for what, before, after, more in (
                 ("clone", at_first, with_clones, ""), ("its exec, uploaded", with_clones, with_executables, ""),
@@ -427,22 +374,18 @@ def overlap(driver):
     together take well less than the two one after the other."""
     if driver.capability() < 90:
         skip("this GPU knows no programmatic launches")
-    spins = Spins(driver, "sm_90", "griddepcontrol.launch_dependents;", (200,))
-    around, pair = Pair(driver), Pair(driver)
+    kernels = Kernels(driver, ("leads", "follows"), "sm_90", "griddepcontrol.launch_dependents;")
+    around, pair, leads = Pair(driver), Pair(driver), kernels.launch("leads", 200)
+    attribute = LaunchAttribute(6, value=1)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
     def both_us(may_overlap, has_pair):
+        config = LaunchConfig(ONE, ONE, 0, kernels.stream, ctypes.pointer(attribute), int(may_overlap))
         found = []
         for _ in range(30):
-            spins.launch(200)  # keeps the stream busy
-            spins.record(around.start)
-            spins.launch(200)
-            if has_pair:
-                spins.record(pair.start)
-            spins.launch(200, may_overlap=may_overlap)
-            if has_pair:
-                spins.record(pair.stop)
-            spins.record(around.stop)
-            spins.wait()
+            kernels.make([leads, kernels.record(around.start), leads, *([kernels.record(pair.start)] if has_pair else [])])  # the first keeps the stream busy
+            driver("cuLaunchKernelEx", byref(config), kernels.kernels["follows"], kernels.arguments(200), None)
+            kernels.make([*([kernels.record(pair.stop)] if has_pair else []), kernels.record(around.stop)])
+            kernels.wait()
             found.append(around.us())
         return median(found)
 
@@ -455,7 +398,135 @@ def overlap(driver):
     expect(with_pair_us > ordered_us - margin_us, f"18: a pair takes the overlap away: {figures}")
 
 
+# --- what pairs read
+
+REPEATS, PAIRS_PER_HOLD = 64, 16  # as the injected library's calibration queues
+HOLD_US = 2000  # 48 calls of a few microseconds each are queued well before it ends
+# Finds the smallest step of the global timer in many readings.
+TIMER_STEP = """.version 7.8
+.target sm_70
+.address_size 64
+.visible .entry timer_step(.param .u64 step)
+{
+.reg .pred %p<4>;
+.reg .b32 %i;
+.reg .b64 %r<6>;
+ld.param.u64 %r1, [step];
+mov.u64 %r2, -1;
+mov.u64 %r3, %globaltimer;
+mov.u32 %i, 0;
+again:
+mov.u64 %r4, %globaltimer;
+sub.u64 %r5, %r4, %r3;
+mov.u64 %r3, %r4;
+setp.eq.u64 %p1, %r5, 0;
+@%p1 bra next;
+min.u64 %r2, %r2, %r5;
+next:
+add.u32 %i, %i, 1;
+setp.lt.u32 %p2, %i, 100000;
+@%p2 bra again;
+st.u64 [%r1], %r2;
+ret;
+}
+"""
+
+
+class Bias(Graphs):
+    """Pairs in the states of the injected library's calibration, and in two more:
+
+        idle    the stream is empty when the pair is recorded
+        busy    a long kernel holds the stream back until the pairs are queued
+        graph   the events and the kernel are nodes of a graph
+        large   as busy, with so many blocks that they fill every SM
+        beside  as busy, while another stream has work of its own all the time
+    """
+
+    def __init__(self, driver):
+        self.driver, self.kernels = driver, Kernels(driver, ("hold", "spin"))  # hold is not counted among the measured launches
+        self.stream, self.beside = self.kernels.stream, driver.open_stream()
+        self.pairs = [Pair(driver) for _ in range(PAIRS_PER_HOLD)]
+        self.noted = driver.memory(16 * PAIRS_PER_HOLD)
+        self.rows = []
+
+    def timer_step_ns(self):
+        kernel = self.driver.made("cuModuleGetFunction", self.driver.made("cuModuleLoadData", TIMER_STEP.encode()), b"timer_step")
+        step, values = self.driver.memory(8), c_uint64()
+        arguments = array([ctypes.addressof(step)])
+        self.driver("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, self.stream, arguments, None)
+        self.kernels.wait()
+        self.driver("cuMemcpyDtoH_v2", byref(values), step, c_size_t(8))
+        return values.value
+
+    def launch(self, kernel, us, blocks=1, slot=0):
+        """Returns the step of a row's kernel, if it has one."""
+        times = c_void_p(self.noted.value + 16 * slot)
+        return [self.kernels.launch(kernel, us, blocks, 1, times if kernel == "spin" else None)] if kernel else []
+
+    def pair(self, slot, kernel, us, blocks=1):
+        pair = self.pairs[slot]
+        return [self.kernels.record(pair.start), *self.launch(kernel, us, blocks, slot), Step(QUERY, object=pair.start), self.kernels.record(pair.stop)]
+
+    def make(self, row, steps, count):
+        """Makes the steps, and adds to the row what their pairs read."""
+        made = (Step * len(steps))(*steps)
+        self.kernels.make(made)
+        self.kernels.wait()
+        row["tight"] += sum(step.is_pending for step in made if step.kind == QUERY)  # not happened when the launch had returned
+        times = (c_uint64 * (2 * PAIRS_PER_HOLD))()
+        if row["kernel"] == "spin":
+            self.driver("cuMemcpyDtoH_v2", times, self.noted, c_size_t(ctypes.sizeof(times)))
+        row["pair_us"] += [pair.us() for pair in self.pairs[:count]]
+        row["inner_us"] += [(times[2 * i + 1] - times[2 * i]) * 1e-3 for i in range(count)]
+
+    def measure(self, state, kernel, us):
+        row = {"state": state, "kernel": kernel, "target_us": us, "tight": 0, "pair_us": [], "inner_us": []}
+        self.rows.append(row)
+        if state == "graph":
+            return self.in_graph(row, kernel, us)
+        if state == "idle":
+            for _ in range(REPEATS):
+                self.make(row, self.pair(0, kernel, us), 1)
+            return None
+        if state == "beside":
+            count, length_us = int(REPEATS * (us + HOLD_US / PAIRS_PER_HOLD) / 500) + 1, 500
+            self.kernels.make([self.kernels.launch("hold", length_us, stream=self.beside)] * count)
+        blocks = self.driver.attribute(16) if state == "large" else 1  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        pairs = [step for slot in range(PAIRS_PER_HOLD) for step in self.pair(slot, kernel, us, blocks)]
+        for _ in range(REPEATS // PAIRS_PER_HOLD):
+            self.make(row, [self.kernels.launch("hold", HOLD_US), *pairs], PAIRS_PER_HOLD)
+        self.driver.wait()
+        return None
+
+    def in_graph(self, row, kernel, us):
+        graph, pair, external = c_void_p(), self.pairs[0], 1  # CU_EVENT_RECORD_EXTERNAL
+        self.driver("cuStreamBeginCapture_v2", self.stream, 1)  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self.driver("cuEventRecordWithFlags", pair.start, self.stream, external)
+        self.kernels.make(self.launch(kernel, us))
+        self.driver("cuEventRecordWithFlags", pair.stop, self.stream, external)
+        self.driver("cuStreamEndCapture", self.stream, byref(graph))
+        executable = self.instantiate(graph)
+        for _ in range(REPEATS):
+            self.make(row, [self.kernels.replay(executable)], 1)
+        self.destroy(executables=[executable], graphs=[graph])
+
+
+def bias(driver):
+    measured = Bias(driver)
+    for kernel in ("", "empty_kernel"):
+        for state in ("idle", "busy", "graph"):
+            measured.measure(state, kernel, 0)
+    for us in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
+        for state in ("idle", "busy", "graph", "large", "beside"):
+            measured.measure(state, "spin", us)
+    name = ctypes.create_string_buffer(256)
+    driver("cuDeviceGetName", name, 256, 0)
+    pathlib.Path(sys.argv[2]).write_text(json.dumps({
+        "device": name.value.decode(), "cycles_per_us": measured.kernels.cycles_per_us, "timer_step_ns": measured.timer_step_ns(),
+        "rows": measured.rows}) + "\n")
+
+
 if __name__ == "__main__":
     the_driver = Driver()
     the_driver.open_context()
-    {"graphs": graphs, "overlap": overlap}[sys.argv[1]](the_driver)
+    {"bias": bias, "graphs": graphs, "overlap": overlap}[sys.argv[1]](the_driver)

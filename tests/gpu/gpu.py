@@ -1,12 +1,16 @@
-"""CUDA's driver and NVIDIA's libraries by ctypes, for the programs of the checks that are written in Python.
+"""CUDA's driver, kernels of known length and NVIDIA's libraries by ctypes, for the programs of the checks that are written in Python.
 
 A function is looked up as that of a linked program is: a preloaded library's comes before the vendor's.
 """
 
+import contextlib
 import ctypes
 import itertools
+import os
+import signal
 import sys
-from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+import time
+from ctypes import byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_void_p
 
 from machine import wheel_folders
 
@@ -97,20 +101,133 @@ class Driver(Library):
         self("cuCtxSynchronize")
 
 
-class Abi(ctypes.Structure):
-    """The head of struct inline_prof_abi (abi.h): all that is needed here."""
-    _fields_ = [("size", ctypes.c_uint64), ("initialize", c_void_p), ("iteration", ctypes.CFUNCTYPE(None))]
+# --- kernels
+
+# Runs for `cycles` of the SM clock; its first block notes its begin and end on the GPU's global timer.  A kernel for each name, so that
+# the model of a rehearsal and a report can tell them apart.
+SPIN = """.visible .entry {name}(.param .u64 cycles, .param .u64 times)
+{{
+.reg .pred %p<3>;
+.reg .b32 %block;
+.reg .b64 %r<8>;
+ld.param.u64 %r1, [cycles];
+ld.param.u64 %r2, [times];
+mov.u64 %r3, %globaltimer;
+{first}
+mov.u64 %r4, %clock64;
+again:
+mov.u64 %r5, %clock64;
+sub.s64 %r6, %r5, %r4;
+setp.lt.s64 %p1, %r6, %r1;
+@%p1 bra again;
+mov.u64 %r7, %globaltimer;
+mov.u32 %block, %ctaid.x;
+setp.ne.u32 %p2, %block, 0;
+@%p2 bra over;
+st.u64 [%r2], %r3;
+st.u64 [%r2+8], %r7;
+over:
+ret;
+}}
+"""
+LAUNCH, RECORD, QUERY, REPLAY, PUSH, POP = range(6)
+
+
+class Step(ctypes.Structure):
+    """A step of steps.cpp."""
+    _fields_ = [("kind", c_int), ("blocks", c_uint), ("threads", c_uint), ("is_pending", c_int), ("object", c_void_p),
+                ("arguments", c_void_p), ("stream", c_void_p)]
+
+
+def steps_library():
+    file = os.environ["GPU_CHECK_STEPS"]
+    if not os.path.exists(file):
+        skip(f"{file} was not built")
+    return ctypes.CDLL(file)
 
 
 def iteration_mark():
-    """Returns the injected library's iteration call; it does nothing where the library is not preloaded."""
-    try:
-        get_abi = PROCESS.inline_prof_abi_v1
-    except AttributeError:
-        return lambda: None
-    get_abi.restype = ctypes.POINTER(Abi)
-    return get_abi().contents.iteration
+    """Returns the injected library's iteration call; it does nothing where that library is not."""
+    return steps_library().mark_iteration
 
+
+def push(name):
+    return Step(PUSH, object=ctypes.cast(c_char_p(name), c_void_p))
+
+
+def array(values):
+    return (c_void_p * len(values))(*values)
+
+
+class Kernels:
+    """Kernels of known length, and a stream for them."""
+
+    def __init__(self, driver, names, target="sm_70", first="", is_warm=True):
+        text = f".version 7.8\n.target {target}\n.address_size 64\n.visible .entry empty_kernel() {{ ret; }}\n"
+        text += "".join(SPIN.format(name=name, first=first) for name in names)
+        module = driver.made("cuModuleLoadData", text.encode())
+        self.driver, self.stream, self.times, self.kept = driver, driver.open_stream(), driver.memory(16), []
+        self.kernels = {name: driver.made("cuModuleGetFunction", module, name.encode()) for name in ("empty_kernel", *names)}
+        self.steps_library = steps_library()
+        self.cycles_per_us = driver.attribute(13) * 1e-3  # CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+        if is_warm:  # clocks rise over tens of milliseconds of work
+            asked_us = 10_000
+            self.make([self.launch(names[0], asked_us)] * 20)
+            self.wait()
+            self.cycles_per_us *= asked_us / (self.noted_us(self.times) or asked_us)
+
+    def launch(self, name, us=0, blocks=1, threads=1, times=None, stream=None):
+        """Returns a step."""
+        return Step(LAUNCH, blocks, threads, 0, self.kernels[name], self.arguments(us, times), stream or self.stream)
+
+    def arguments(self, us, times=None):
+        values = c_int64(int(us * self.cycles_per_us)), times or self.times
+        pointers = array([ctypes.addressof(value) for value in values])
+        self.kept.append((values, pointers))
+        return ctypes.addressof(pointers)
+
+    def record(self, event):
+        return Step(RECORD, object=event, stream=self.stream)
+
+    def replay(self, executable, stream=None):
+        return Step(REPLAY, object=executable, stream=stream or self.stream)
+
+    def make(self, steps):
+        """Makes steps in a row, and returns how many ns they took; a list that is made often is an array of ctypes already."""
+        steps = steps if isinstance(steps, ctypes.Array) else (Step * len(steps))(*steps)
+        took_ns = c_double()
+        status = self.steps_library.make_steps(byref(took_ns), steps, len(steps))
+        if status != 0:
+            raise RuntimeError(f"a step answers {self.driver.words(status)}")
+        return took_ns.value
+
+    def wait(self):
+        self.driver("cuStreamSynchronize", self.stream)
+
+    def noted_us(self, times):
+        noted = (c_int64 * 2)()
+        self.driver("cuMemcpyDtoH_v2", noted, times, c_size_t(16))
+        return (noted[1] - noted[0]) * 1e-3
+
+
+def blocks(options, iterate, recording=lambda is_on: contextlib.nullcontext()):
+    """Prints `on|off MICROSECONDS` for blocks of iterations; on is recorded, or told to the injected library by --toggle, in the pattern
+    off, on, on, off."""
+    was_on = False
+    for block in range(options.blocks):
+        is_on = (options.toggle or options.profiler) and block % 4 in (1, 2)
+        if options.toggle and is_on != was_on:
+            signal.raise_signal(signal.SIGUSR1)  # the handler was put in by a library, so Python does not know it
+        was_on = is_on
+        with recording(is_on):
+            iterate(2)  # what the injected library does once belongs to no block
+            start = time.perf_counter()
+            iterate(options.iterations)
+            passed = time.perf_counter() - start
+        print(f"{'on' if is_on else 'off'} {passed / options.iterations * 1e6:.3f}", flush=True)
+
+
+# --- calls of libraries
 
 def make_calls(prepared, wait, iterations=45):
     """Makes each call once an iteration, and says what became of it; library_calls.json has what they compute.
@@ -151,3 +268,7 @@ def expect(is_so, text):
 
 def figure(text):
     print("FIGURE", text, flush=True)
+
+
+if __name__ == "__main__":  # is there a GPU?
+    Driver()

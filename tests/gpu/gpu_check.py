@@ -143,9 +143,8 @@ class Check:
                 raise Skip(f"{file} was not built")
 
     def need_gpu(self):
-        """Raises Skip where the runtime finds no GPU, for programs that take that for an error."""
-        self.need(self.program("loops"))
-        run([self.program("loops"), "rate", "--iterations", "2", "--launches", "1"], {}, 20)
+        """Raises Skip where there is no GPU, for programs that take that for an error."""
+        run(self.command("gpu.py"), {}, 20)
 
     def answers(self, name, command, numbers, timeout_s):
         """Takes over the lines of a program that says PASS, FAIL and FIGURE itself."""
@@ -186,6 +185,7 @@ def run_part(options):
     check.taken_out = foreign_settings()
     for name in check.taken_out:
         del os.environ[name]
+    os.environ["GPU_CHECK_STEPS"] = str(check.program("libgpu_steps.so"))
     module = importlib.import_module(PARTS[part][0])
     getattr(module, f"part_{part}")(check)
     return 0 if check.is_written else NOT_WRITTEN

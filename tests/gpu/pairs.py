@@ -99,14 +99,13 @@ def figures_of(lines):
 
 
 def part_bias(check):
-    program = check.program("pair_bias")
-    with check.claim("12, 13, 14, 16, 33, 58", "pair_bias"):
-        check.need(program)
-        run([program, "pairs.json"], {}, 20)
+    program = [*check.command("driver_answers.py"), "bias"]
+    with check.claim("12, 13, 14, 16, 33, 58"):
+        run([*program, "pairs.json"], {}, 20)
         pairs, reference = json.loads((check.folder / "pairs.json").read_text()), None
         try:
             check.need(check.census)
-            run([program, "under_cupti.json"], {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": "census.json"}, 17)
+            run([*program, "under_cupti.json"], {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": "census.json"}, 17)
             census = json.loads((check.folder / "census.json").read_text())
             reference = json.loads((check.folder / "under_cupti.json").read_text())["rows"]
             for words in census["errors"] + attach_durations(reference, census["activities"]):
@@ -188,14 +187,14 @@ def check_calibration(profile):
 
 
 class PacedLoop:
-    """Runs the paced loop of loops.cu, and reads what was written."""
+    """Runs the paced loop of loops.py, and reads what was written."""
 
     def __init__(self, check):
         self.check = check
 
     def profile(self, name, under, threads=0, variables=None, **settings):
         file = self.check.folder / name
-        said = run([self.check.program("loops"), "paced", "--iterations", ITERATIONS, "--threads", threads],
+        said = run([*self.check.command("loops.py"), "paced", "--iterations", ITERATIONS, "--threads", threads],
                    {**under(self.check.library, file, warmup=WARMUP, **settings), **(variables or {})}, 10).last_words
         if "another one has it" in said:  # CUPTI, which serves one tool at a time
             raise Skip(said)
@@ -241,7 +240,7 @@ def part_backends(check):
     loop = PacedLoop(check)
     for claim, compare in (("17", loop.iterations), ("27", loop.backends), ("34", loop.first_launches), ("35", loop.leaving)):
         with check.claim(claim):
-            check.need(check.library, check.census, check.program("loops"))
+            check.need(check.library, check.census)
             check.say("PASS", f"{claim}: {compare()}")
     check.answers("pdl_overlap", [*check.command("driver_answers.py"), "overlap"], "18", 9)
 

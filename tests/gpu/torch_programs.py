@@ -10,8 +10,7 @@
         call.  --ranges: NVTX ranges around the parts of a step and each layer's forward pass.  Prints a JSON object: steps, and
         with --ranges how many ranges were pushed and their paths.
     torch_programs.py overhead [--blocks N] [--iterations N] [--toggle | --profiler]
-        Prints for blocks of steps what `loops overhead` prints.  --toggle: in blocks of the pattern off, on, on, off the
-        injected library is told by SIGUSR1 to measure.  --profiler: in the same blocks torch.profiler records.
+        Prints times of blocks of steps, as `loops.py overhead` does.  --profiler: in the blocks that are on torch.profiler records.
     torch_programs.py calls
         Makes operations of known shapes, each once an iteration, and says `call NAME` as library_calls.py does.
 
@@ -21,11 +20,9 @@ Exit status 77 where there is no PyTorch or no GPU.
 import argparse
 import contextlib
 import json
-import signal
 import tempfile
-import time
 
-from gpu import iteration_mark, make_calls, skip
+from gpu import blocks, iteration_mark, make_calls, skip
 
 try:
     import torch
@@ -186,20 +183,12 @@ def overhead(options):
             train_step(model, inputs, optimizer)
         torch.cuda.synchronize()
 
-    steps(WARM_UP_STEPS)
-    was_on = False
-    for block in range(options.blocks):
-        is_on = (options.toggle or options.profiler) and block % 4 in (1, 2)
-        if options.toggle and is_on != was_on:
-            signal.raise_signal(signal.SIGUSR1)  # the handler was put in by a library, so Python does not know it
-        was_on = is_on
+    def recording(is_on):
         activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=activities) if options.profiler and is_on else contextlib.nullcontext():
-            steps(2)
-            start = time.perf_counter()
-            steps(options.iterations)
-            passed = time.perf_counter() - start
-        print(f"{'on' if is_on else 'off'} {passed / options.iterations * 1e6:.3f}", flush=True)
+        return torch.profiler.profile(activities=activities) if options.profiler and is_on else contextlib.nullcontext()
+
+    steps(WARM_UP_STEPS)
+    blocks(options, steps, recording)
 
 
 # --- calls

@@ -1,12 +1,12 @@
-"""Plays the part of torch_programs.py where PyTorch has no GPU: the training loop of loops.cu
-(STAND_IN_LOOP), of which only the ranges are known, not which launch lies in which."""
+"""Plays the part of torch_programs.py where PyTorch has no GPU: the training loop of loops.py,
+of which only the ranges are known, not which launch lies in which."""
 
 import json
-import os
+import pathlib
 import subprocess
 import sys
 
-done = subprocess.run([os.environ["STAND_IN_LOOP"], *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
+done = subprocess.run([sys.executable, pathlib.Path(__file__).parents[1] / "loops.py", *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
 if done.returncode != 0:
     sys.exit(done.returncode)
 said = json.loads(done.stdout)
