@@ -1,6 +1,5 @@
 #include "schedule/iteration_finder.hpp"
 
-#include "launch_program.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "schedule/recurrence.hpp"
 #include "schedule/update_steps.hpp"
@@ -9,7 +8,164 @@
 namespace inline_prof::schedule {
 namespace {
 
-using test::LaunchProgram;
+// The order in which a training program launches its kernels, made up, with the truth about where
+// its iterations begin.
+//
+// The network is a transformer's caricature: `layers` equal layers between an embedding and a head.
+// With 24 layers an iteration has some 500 launches.
+enum Kernel : std::uint32_t {
+  kFill = 100,
+  kNormal,
+  kCopy,
+  kEmbedding,
+  kNorm,
+  kGemm,
+  kBias,
+  kAttention,
+  kGemmWide,
+  kActivation,
+  kAdd,
+  kHead,
+  kLoss,
+  kLossBackward,
+  kHeadBackward,
+  kAddBackward,
+  kGemmInput,
+  kGemmWeight,
+  kActivationBackward,
+  kAttentionBackward,
+  kNormBackward,
+  kReduce,
+  kEmbeddingBackward,
+  kClip,
+  kAdam,
+  kAccuracy,
+  kOther,  // and above: further models, by multiples of kModel
+  kModel = 1000,
+};
+
+class LaunchProgram {
+ public:
+  explicit LaunchProgram(std::uint64_t seed = 1) : random_(seed) {}
+
+  void launch(std::uint32_t kernel, std::size_t times = 1) {
+    launches_.insert(launches_.end(), times, kernel);
+  }
+  void begin_iteration() { starts_.push_back(launches_.size()); }
+
+  // 0 <= result < bound
+  std::size_t below(std::size_t bound) {
+    return static_cast<std::size_t>(random_() % static_cast<std::uint64_t>(bound));
+  }
+  bool chance(double probability) {
+    return static_cast<double>(random_() >> 11U) * 0x1p-53 < probability;
+  }
+
+  // Weights are drawn and copied; the loop over the layers is itself a repetition.
+  void set_up(std::size_t layers) {
+    launch(kCopy, 3);
+    for (std::size_t i = 0; i < layers; ++i) {
+      launch(kNormal, 4);
+      launch(kFill, 5);
+    }
+    launch(kCopy, 1 + below(7));
+  }
+
+  void forward(std::size_t layers, std::uint32_t model = 0) {
+    launch(kEmbedding + model);
+    for (std::size_t i = 0; i < layers; ++i) {
+      for (const std::uint32_t kernel :
+           {kNorm, kGemm, kBias, kAttention, kGemm, kAdd, kGemmWide, kActivation}) {
+        launch(kernel + model);
+      }
+    }
+    launch(kHead + model);
+  }
+
+  void backward(std::size_t layers, std::uint32_t model = 0) {
+    launch(kLoss + model);
+    launch(kLossBackward + model);
+    launch(kHeadBackward + model);
+    for (std::size_t i = 0; i < layers; ++i) {
+      for (const std::uint32_t kernel :
+           {kAddBackward, kGemmInput, kGemmWeight, kActivationBackward, kReduce, kGemmInput,
+            kGemmWeight, kAttentionBackward, kNormBackward}) {
+        launch(kernel + model);
+      }
+    }
+    launch(kEmbeddingBackward + model);
+  }
+
+  void optimizer(std::size_t layers, std::uint32_t model = 0) {
+    launch(kReduce + model, 2);
+    launch(kClip + model);
+    launch(kAdam + model, 4 * layers);
+  }
+
+  void training_step(std::size_t layers, std::uint32_t model = 0) {
+    forward(layers, model);
+    backward(layers, model);
+    optimizer(layers, model);
+  }
+
+  [[nodiscard]] const std::vector<std::uint32_t>& launches() const { return launches_; }
+  // Index of the first launch of each iteration.
+  [[nodiscard]] const std::vector<std::uint64_t>& starts() const { return starts_; }
+
+ private:
+  std::mt19937_64 random_;
+  std::vector<std::uint32_t> launches_;
+  std::vector<std::uint64_t> starts_;
+};
+
+// The shapes of programs, `iterations` long.
+
+LaunchProgram plain(std::uint64_t seed, std::size_t layers, std::size_t iterations) {
+  LaunchProgram program(seed);
+  program.set_up(layers);
+  for (std::size_t i = 0; i < iterations; ++i) {
+    program.begin_iteration();
+    program.training_step(layers);
+  }
+  return program;
+}
+
+// Gradients of `micro_steps` batches are added up before the optimizer's step.
+LaunchProgram accumulation(std::uint64_t seed, std::size_t layers, std::size_t iterations,
+                           std::size_t micro_steps) {
+  LaunchProgram program(seed);
+  program.set_up(layers);
+  for (std::size_t i = 0; i < iterations; ++i) {
+    program.begin_iteration();
+    for (std::size_t k = 0; k < micro_steps; ++k) {
+      program.forward(layers);
+      program.backward(layers);
+    }
+    program.optimizer(layers);
+  }
+  return program;
+}
+
+// An inference server: each batch is one of several kinds, which differ in some of their kernels
+// (the shape chooses them) and in how many there are.
+LaunchProgram batches(std::uint64_t seed, std::size_t kinds, std::size_t count = 150) {
+  LaunchProgram program(seed);
+  const std::size_t layers = 3 + program.below(12);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto kind = static_cast<std::uint32_t>(program.below(kinds));
+    program.launch(kEmbedding);
+    for (std::size_t layer = 0; layer < layers + kind; ++layer) {
+      program.launch(kNorm);
+      program.launch(kGemm + kind * kModel);
+      program.launch(kAttention + kind * kModel);
+      program.launch(kAdd);
+      program.launch(kGemmWide + kind * kModel);
+    }
+    program.launch(kHead);
+    program.launch(kCopy);
+  }
+  return program;
+}
 
 // The first answer; one of no launches if there is none.
 struct Outcome {
@@ -81,11 +237,11 @@ LaunchProgram growing(std::uint64_t seed, std::size_t kernels, std::size_t width
   LaunchProgram program(seed);
   const std::size_t start = program.below(100);
   for (std::size_t round = 0; round < 30; ++round) {
-    program.launch(test::kEmbedding);
-    program.launch(test::kNorm);
+    program.launch(kEmbedding);
+    program.launch(kNorm);
     for (std::size_t i = 0; i < start + round * kernels; ++i)
-      program.launch(test::kOther + static_cast<std::uint32_t>(i % width));
-    program.launch(test::kHead);
+      program.launch(kOther + static_cast<std::uint32_t>(i % width));
+    program.launch(kHead);
   }
   return program;
 }
@@ -111,8 +267,8 @@ LaunchProgram loops(std::uint64_t seed) {
 
 LaunchProgram one_kernel(std::uint64_t seed, std::size_t copies) {
   LaunchProgram program(seed);
-  program.launch(test::kCopy, copies);
-  program.launch(test::kGemm, 20'000);
+  program.launch(kCopy, copies);
+  program.launch(kGemm, 20'000);
   return program;
 }
 
@@ -154,8 +310,8 @@ INSTANTIATE_TEST_SUITE_P(
            Shape{"WalkOfFive", [](auto seed) { return random_walk(seed, 5, 0.9); }},
            Shape{"WalkOfForty", [](auto seed) { return random_walk(seed, 40, 0.97); }},
            Shape{"WalkOfSixHundred", [](auto seed) { return random_walk(seed, 600, 0.998); }},
-           Shape{"BatchesOfTwoKinds", [](auto seed) { return test::batches(seed, 2); }},
-           Shape{"BatchesOfFiveKinds", [](auto seed) { return test::batches(seed, 5); }},
+           Shape{"BatchesOfTwoKinds", [](auto seed) { return batches(seed, 2); }},
+           Shape{"BatchesOfFiveKinds", [](auto seed) { return batches(seed, 5); }},
            Shape{"BatchesOfTwoLengths",
                  [](auto seed) { return batches_of_different_length(seed, 2); }},
            Shape{"BatchesOfSixLengths",
@@ -181,8 +337,8 @@ TEST(IterationFinder, SeesThroughAFirstIterationThatSetsUpMore) {
     program.backward(24);
     if (i == 0) {
       for (int parameter = 0; parameter < 96; ++parameter) {
-        program.launch(test::kFill, 2);
-        program.launch(test::kCopy);
+        program.launch(kFill, 2);
+        program.launch(kCopy);
       }
     }
     program.optimizer(24);
@@ -197,7 +353,7 @@ TEST(IterationFinder, SeesThroughAnEvaluationBeforeTheTraining) {
   program.set_up(24);
   for (int batch = 0; batch < 2; ++batch) {
     program.forward(24);
-    program.launch(test::kAccuracy);
+    program.launch(kAccuracy);
   }
   for (int i = 0; i < 30; ++i) {
     program.begin_iteration();
@@ -208,9 +364,9 @@ TEST(IterationFinder, SeesThroughAnEvaluationBeforeTheTraining) {
 }
 
 TEST(IterationFinder, PrefersTheLastAnchorOfTheIteration) {
-  const Outcome outcome = run(test::plain(1, 24, 20).launches());
-  EXPECT_EQ(outcome.found.anchor, test::kClip);  // launched once, before the many of kAdam
-  EXPECT_EQ(outcome.found.first, test::kEmbedding);
+  const Outcome outcome = run(plain(1, 24, 20).launches());
+  EXPECT_EQ(outcome.found.anchor, kClip);  // launched once, before the many of kAdam
+  EXPECT_EQ(outcome.found.first, kEmbedding);
   EXPECT_EQ(outcome.found.firsts_after_anchor, 1U);
   EXPECT_EQ(outcome.found.launches_per_iteration, 513U);  // 2 + 8*24 + 4 + 9*24 + 3 + 4*24
 }
@@ -220,21 +376,21 @@ TEST(IterationFinder, CountsLaunchesOfTheFirstKernel) {
   LaunchProgram program(1);
   for (int i = 0; i < 20; ++i) {
     program.begin_iteration();
-    program.launch(test::kFill, 5);
+    program.launch(kFill, 5);
     program.training_step(24);
-    program.launch(test::kFill, 2);
-    program.launch(test::kCopy, 2);
+    program.launch(kFill, 2);
+    program.launch(kCopy, 2);
   }
   const Outcome outcome = run(program.launches());
   EXPECT_EQ(outcome.found.first_launch, program.starts().front());
-  EXPECT_EQ(outcome.found.first, test::kFill);
+  EXPECT_EQ(outcome.found.first, kFill);
   EXPECT_EQ(outcome.found.firsts_before_anchor, 5U);
   EXPECT_EQ(outcome.found.firsts_after_anchor, 3U);
 }
 
 // Twelve micro-steps look like twelve iterations; the thirteenth launch of an optimizer does not.
 TEST(IterationFinder, WithdrawsWhatTurnsOutToBeAMicroStep) {
-  const LaunchProgram program = test::accumulation(1, 30, 40, 12);
+  const LaunchProgram program = accumulation(1, 30, 40, 12);
   IterationFinder finder;
   std::vector<std::size_t> lengths;  // of what was found, 0: withdrawn
   for (const std::uint32_t kernel : program.launches()) {
@@ -249,7 +405,7 @@ TEST(IterationFinder, FindsAShortIterationLater) {
   LaunchProgram program(1);
   for (int i = 0; i < 1200; ++i) {
     program.begin_iteration();
-    for (const std::uint32_t kernel : {test::kGemm, test::kGemm, test::kLoss, test::kAdam})
+    for (const std::uint32_t kernel : {kGemm, kGemm, kLoss, kAdam})
       program.launch(kernel);
   }
   const Outcome outcome = run(program.launches());
@@ -281,7 +437,7 @@ TEST(IterationFinder, FindsALongIteration) {
     for (int i = 0; i < 30; ++i) {
       program.begin_iteration();
       for (std::uint32_t part = 0; part < 25; ++part)
-        program.training_step(24, part * test::kModel);  // 21 * 24 + 9 launches
+        program.training_step(24, part * kModel);  // 21 * 24 + 9 launches
     }
     const Outcome outcome = run(program.launches());
     EXPECT_EQ(outcome.found.launches_per_iteration, 25U * 513U);
@@ -292,7 +448,7 @@ TEST(IterationFinder, GivesUpWhereThereAreTooManyKernels) {
   IterationFinder finder;
   for (std::uint32_t kernel = 0; kernel < IterationFinder::kMostKernels + 10; ++kernel)
     finder.add(kernel);
-  const LaunchProgram program = test::plain(1, 24, 20);
+  const LaunchProgram program = plain(1, 24, 20);
   for (const std::uint32_t kernel : program.launches())
     EXPECT_FALSE(finder.add(kernel));
   EXPECT_FALSE(finder.found());
@@ -301,11 +457,11 @@ TEST(IterationFinder, GivesUpWhereThereAreTooManyKernels) {
 // Nine equal iterations may be micro-steps of a longer one; of ninety, ninety-one in ninety-two are
 // what they seem (Laplace's rule).
 TEST(IterationFinder, IsAsSureAsLaplaceAfterAWhile) {
-  const Outcome outcome = run(test::plain(1, 24, 20).launches());
+  const Outcome outcome = run(plain(1, 24, 20).launches());
   EXPECT_EQ(outcome.found.periods_seen, 9U);
   EXPECT_DOUBLE_EQ(outcome.found.confidence, 0.88);
 
-  const LaunchProgram longer = test::plain(1, 24, 300);
+  const LaunchProgram longer = plain(1, 24, 300);
   for (const bool waits : {true, false}) {
     IterationFinder finder;
     std::uint64_t launches = 0;
@@ -431,7 +587,7 @@ TEST(IterationFinder, TakesThePeriodThatIsGiven) {
 }
 
 TEST(IterationFinder, BeginsAGivenPeriodWhereTheLaunchesBeginToRepeat) {
-  const LaunchProgram program = test::plain(3, 6, 12);
+  const LaunchProgram program = plain(3, 6, 12);
   const auto& starts = program.starts();
   IterationFinder finder(starts[1] - starts[0]);
   std::optional<IterationFollower> follower;

@@ -283,26 +283,12 @@ class Runs(InAFolder):
 
 
 class Iteration(InAFolder):
-    def test_gives_what_the_original_gives(self):
-        file = GOLDEN / "trace_overheads.json"
-        done = self.good("iteration", "--edition", "published", file)
-        for given, golden in zip(json.loads(done.stdout), json.loads(file.read_text())):
-            for name in ["n_roots", "ops", "streams", "gpu_time", "launches"]:
-                self.assertEqual(given[name], golden["expected"][name])
-            self.assertIn("e2e_time", given)
-
     def test_a_trace_alone_is_an_object(self):
         traces = json.loads((GOLDEN / "trace_overheads.json").read_text())
         for document in [traces[0]["trace"], {"traceEvents": traces[0]["trace"]}, traces[0]]:
             file = self.write("trace.json", json.dumps(document))
             given = json.loads(run("iteration", file).stdout)
             self.assertEqual(given["n_roots"], traces[0]["expected"]["n_roots"])
-
-    def test_graphs_are_walked(self):
-        file = GOLDEN / "e2e_model.json"
-        for given, golden in zip(json.loads(run("iteration", file).stdout),
-                                 json.loads(file.read_text())):
-            self.assertAlmostEqual(given["e2e_time"], golden["expected"]["e2e_time"], 8)
 
     def test_is_readable_as_text(self):
         done = run("iteration", GOLDEN / "e2e_model.json", "--format", "table")

@@ -1,6 +1,7 @@
 #include "export/formats.hpp"
 #include "joined_profiles.hpp"
 #include "report/tables.hpp"
+#include "report/text.hpp"
 #include "testing.hpp"
 
 namespace inline_prof::report {
@@ -36,6 +37,30 @@ TEST(MarkdownReport, IsATableOfTheMergedRows) {
       report,
       EndsWith("| L | a\\|b | 50.0 % | 1 | 50.00 | 50.00 | 40.00 | memory | 1.2 of bound |\n"))
       << "one row, and the bar in its name does not end its cell";
+}
+
+Grid example_grid() {
+  return {{"name", "time_us"}, {{std::string("a,b"), 1.0 / 3}, {std::string("c"), {}}}};
+}
+
+TEST(Grid, IsReadableAsATable) {
+  EXPECT_EQ(grid_text(example_grid(), GridFormat::kTable),
+            "name  time_us\n"
+            "a,b   0.33333\n"
+            "c\n");
+}
+
+TEST(Grid, KeepsAllDigitsForPrograms) {
+  EXPECT_EQ(grid_text(example_grid(), GridFormat::kCsv),
+            "name,time_us\n\"a,b\",0.3333333333333333\nc,\n");
+  EXPECT_EQ(grid_text(example_grid(), GridFormat::kJson),
+            "[\n {\n  \"name\": \"a,b\",\n  \"time_us\": 0.3333333333333333\n },\n"
+            " {\n  \"name\": \"c\",\n  \"time_us\": null\n }\n]\n");
+}
+
+TEST(Grid, GoesIntoAPage) {
+  EXPECT_EQ(grid_text(example_grid(), GridFormat::kMarkdown),
+            "| name | time_us |\n|---|---:|\n| a,b | 0.33333 |\n| c |  |\n");
 }
 
 }  // namespace
