@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""prof-analyze compare and check, and the formats for other programs, as their user calls them.
+"""prof-analyze compare and check, the formats for other programs as their user calls them, and the published schemas.
 
 usage: prof_analyze_commands_test.py PROF_ANALYZE SOURCE_DIR
 """
 
+import copy
 import csv
 import fcntl
 import gzip
@@ -48,12 +49,50 @@ def profile(gemm_us, driver="580.1", **more):
             "events": [layer("fc1", "gemm", 0, gemm_us), layer("fc2", "relu", 1, 50)], **more}
 
 
+def schema(name):
+    """The validator of a schema in docs/schemas."""
+    document = json.loads((SOURCE / ("docs/schemas/%s.schema.json" % name)).read_text())
+    jsonschema.Draft7Validator.check_schema(document)
+    return jsonschema.Draft7Validator(document)
+
+
 def valid(name, text):
-    """The document, which follows its schema in docs/schemas."""
+    """The document, which follows its schema."""
     document = json.loads(text)
-    schema = json.loads((SOURCE / ("docs/schemas/%s.schema.json" % name)).read_text())
-    jsonschema.Draft7Validator(schema).validate(document)
+    schema(name).validate(document)
     return document
+
+
+class Schemas(InAFolder):
+    def test_that_of_profiles_describes_the_third_generation(self):
+        files = sorted((SOURCE / "tests/data/gen3").glob("*.prof.json"))
+        self.assertTrue(files)
+        for file in files:
+            valid("prof", file.read_text())
+
+    def test_that_of_profiles_refuses_what_the_reader_refuses(self):
+        good = json.loads(SMALL.read_text())
+        for path, value in [(("schema",), "inline_prof/2"), (("iter_time_ms", 0), -1),
+                            (("events", 0, "measured_times_ms", 0), "9us"),
+                            (("events", 0, "tight", 0), 1), (("events", 0, "grid"), [1, 1]),
+                            (("calibration", 0, "state"), "hot")]:
+            bad = copy.deepcopy(good)
+            place = bad
+            for step in path[:-1]:
+                place = place[step]
+            place[path[-1]] = value
+            self.assertFalse(schema("prof").is_valid(bad), path)
+            self.assertEqual(run("/dev/stdin", text=json.dumps(bad)).returncode, 1, path)
+
+    def test_that_of_reports_describes_every_report(self):
+        for arguments in [[], ["--machine", "a100-sxm4-40gb"], ["--event-bias", "off"], ["--event-bias", "4.5"],
+                          ["--models", "published"], ["--models", "all"], [SMALL]]:
+            report = valid("report", self.good(SMALL, *arguments, "--format", "json").stdout)
+            self.assertEqual(set(report), set(schema("report").schema["properties"]))
+
+    def test_that_of_reports_describes_one_that_knows_next_to_nothing(self):
+        nothing = self.write("nothing.json", {"schema": "inline_prof/1", "iter_time_ms": [], "events": []})
+        valid("report", self.good(nothing, "--format", "json").stdout)
 
 
 class Bursts(InAFolder):
@@ -356,13 +395,10 @@ class Compare(InAFolder):
         self.assertIn("fc2 aten::relu relu_kernel\n", run("compare", file, file).stdout)
 
     def test_json_follows_its_schema(self):
-        schema = json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text())
-        jsonschema.Draft7Validator.check_schema(schema)
         for after in [self.before, self.slower, self.write("new.json", profile(
                 1, events=profile(100)["events"][:1]))]:
-            report = json.loads(run("compare", self.before, after, "--format", "json").stdout)
-            jsonschema.Draft7Validator(schema).validate(report)
-            self.assertEqual(set(report), set(schema["properties"]))
+            report = valid("compare", run("compare", self.before, after, "--format", "json").stdout)
+            self.assertEqual(set(report), set(schema("compare").schema["properties"]))
 
     def test_csv_has_a_line_for_everything(self):
         text = run("compare", self.before, self.slower, "--format", "csv").stdout
