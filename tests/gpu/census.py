@@ -8,7 +8,7 @@ import contextlib
 import json
 import pathlib
 
-from host_program import Failure, Skip, preloaded, run
+from host_program import Failure, Skip, preloaded, run, run_and_read
 
 WHOLE_RUN = 1_000_000_000  # warm-up iterations; no program comes near
 GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
@@ -48,26 +48,15 @@ def compare(alone, ours, both, ours_beside):
 
 def take_census(check, name, command, timeout_s):
     """Runs the program under each, and returns what they have counted."""
-    def counted(variables, file):
-        file.unlink(missing_ok=True)
-        run(command, variables, timeout_s)
-        if not file.exists():
-            raise Failure(f"no {file.name} was written")
-        return json.loads(file.read_text())
+    def counted(who, *tools):
+        census, profile = check.folder / f"{name}.{who}.census.json", check.folder / f"{name}.{who}.prof.json"
+        variables = {"cupti": {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": str(census), "CENSUS_ACTIVITIES": "0"},
+                     "library": preloaded(check.library, profile, warmup=WHOLE_RUN)}
+        under = {key: value for tool in tools for key, value in variables[tool].items()}
+        _, found = run_and_read(command, under, census if "cupti" in tools else profile, timeout_s)
+        return (found, json.loads(profile.read_text())) if len(tools) == 2 else (found,)
 
-    def files(who):
-        return check.folder / f"{name}.{who}.census.json", check.folder / f"{name}.{who}.prof.json"
-
-    def cupti(file):
-        return {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": str(file), "CENSUS_ACTIVITIES": "0"}
-
-    def library(file):
-        return preloaded(check.library, file, warmup=WHOLE_RUN)
-
-    alone, ours = counted(cupti(files("alone")[0]), files("alone")[0]), counted(library(files("alone")[1]), files("alone")[1])
-    census, profile = files("beside")
-    both = counted({**cupti(census), **library(profile)}, census)
-    return alone, ours, both, json.loads(profile.read_text())
+    return *counted("alone", "cupti"), *counted("alone", "library"), *counted("beside", "cupti", "library")
 
 
 def census_of(check, name, claim, command, timeout_s=20):

@@ -11,7 +11,7 @@ import shutil
 import statistics
 import sys
 
-from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run
+from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run, run_and_read
 
 # --- results
 
@@ -21,12 +21,13 @@ def compare_results(check, name, under, arguments, alone):
     with check.claim("50", name):
         for form, words in alone.items():
             profile = check.folder / f"{name.replace(' ', '_')}_{form}.json"
-            said = run([check.program("launch_forms"), form, *arguments], under(check.library, profile, repeat=2, warmup=3), 9)
+            said, found = run_and_read([check.program("launch_forms"), form, *arguments], under(check.library, profile, repeat=2, warmup=3),
+                                       profile, 9)
             if "profiling is off: CUPTI" in said.last_words:
                 raise Skip(said.last_words)
             if not said.stdout or not words.startswith(said.stdout):
                 raise Failure(f"{form}: other bits: {said.stdout.strip()!r}")
-            if not profile.exists() or not json.loads(profile.read_text())["complete"]:
+            if not found["complete"]:
                 raise Failure(f"{form}: no complete prof.json: {said.last_words}")
         check.say("PASS", f"50: {name}: all bits are those of the program alone")
 

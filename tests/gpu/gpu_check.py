@@ -147,28 +147,18 @@ class Check:
         run(self.command("gpu.py"), {}, 20)
 
     def answers(self, name, command, numbers, timeout_s):
-        """Takes over the lines of a program that says PASS, FAIL and FIGURE itself."""
+        """Takes over the lines of a program that says PASS, FAIL and FIGURE itself, also those before it fails."""
         with self.claim(numbers, name):
-            self.need(command[0])
-            output, log_file = self.folder / f"{name}.txt", self.folder / f"{name}.log"
-            with output.open("w", encoding="utf-8") as file, log_file.open("w") as log:
-                process = subprocess.Popen([str(word) for word in command], stdout=file, stderr=log)
-                try:
-                    status = process.wait(PATIENCE * timeout_s)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                    status = None
-            said = [line.partition(" ")[::2] for line in output.read_text().splitlines()]
-            for word, text in said:
-                self.say(word, text if re.match(r"[0-9, ]+: ", text) else f"{numbers}: {text}")
-            last = (log_file.read_text().strip().splitlines() or ["(nothing said)"])[-1]
-            if status is None:
-                raise Failure(f"did not end within {timeout_s} s after '{' '.join(said[-1]) if said else ''}'")
-            if status in (77, 127):
-                raise Skip(last)
-            if status != 0 and not any(word == "FAIL" for word, _ in said):
-                raise Failure(f"exit status {status}: {last}")
+            trouble, said = None, ""
+            try:
+                said = run(command, {}, timeout_s).stdout
+            except (Skip, Failure) as error:
+                trouble, said = error, error.said
+            for line in said.splitlines():
+                word, _, text = line.partition(" ")
+                self.say(word, text)
+            if trouble is not None:
+                raise trouble
 
 
 def foreign_settings():

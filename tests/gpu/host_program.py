@@ -1,6 +1,7 @@
 """How host programs are run, and how their ends are read."""
 
 import collections
+import json
 import os
 import subprocess
 
@@ -27,7 +28,7 @@ Ended = collections.namedtuple("Ended", "stdout last_words")
 
 
 def run(command, variables, timeout_s):
-    """Returns what the command printed; raises Skip or Failure with its last words, on stderr if anything.
+    """Returns what the command printed; raises Skip or Failure with its last words, on stderr if anything; `said` of it is what it printed.
 
     Settings of other tools do not reach it.
     """
@@ -38,17 +39,31 @@ def run(command, variables, timeout_s):
         done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True,
                               timeout=PATIENCE * timeout_s, check=False)
     except subprocess.TimeoutExpired as error:
-        raise Failure(f"did not end within {timeout_s:g} s{where}") from error
+        raise ended(Failure(f"did not end within {timeout_s:g} s{where}"), (error.stdout or b"").decode()) from error
     except OSError as error:
-        raise Skip(f"no such program: {command[0]}") from error
+        raise ended(Skip(f"no such program: {command[0]}"), "") from error
     last_words = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["(nothing said)"])[-1]
     cannot_start = done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr
     cannot_use_gpu = done.returncode != 0 and any(words in last_words for words in NOT_OURS)
     if done.returncode == SKIPPED or cannot_start or cannot_use_gpu:
-        raise Skip(last_words)
+        raise ended(Skip(last_words), done.stdout)
     if done.returncode != 0:
-        raise Failure(f"exit status {done.returncode}{where}: {what_went_wrong(done)}")
+        raise ended(Failure(f"exit status {done.returncode}{where}: {what_went_wrong(done)}"), done.stdout)
     return Ended(done.stdout, last_words)
+
+
+def ended(error, said):
+    error.said = said
+    return error
+
+
+def run_and_read(command, variables, file, timeout_s):
+    """Returns (what run() returns, the JSON that the command was to write)."""
+    file.unlink(missing_ok=True)
+    said = run(command, variables, timeout_s)
+    if not file.exists():
+        raise Failure(f"no {file.name} was written: {said.last_words}")
+    return said, json.loads(file.read_text())
 
 
 def what_went_wrong(done):

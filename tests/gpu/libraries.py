@@ -7,6 +7,7 @@ library_calls.json, field by field.  Their kernels are set beside those of the s
 import concurrent.futures
 import csv
 import ctypes
+import itertools
 import json
 import math
 import os
@@ -15,8 +16,7 @@ import re
 import statistics
 import subprocess
 
-from host_program import Failure, Skip, preloaded
-from host_program import run as host_run
+from host_program import Failure, Skip, preloaded, run, run_and_read
 
 MOST_WORDS = 4  # faults that a line tells
 NAMES_SINCE = (12, 3)  # CUDA's version from which drivers have cuFuncGetName
@@ -52,23 +52,8 @@ def differences(wanted, event):
                  if op.get(key) != value] for one in wanted["ops"]), key=len)
 
 
-def assign(wanted, events):
-    """Returns [(event, differences)] of the wanted ones, (None, [words]) if none is left, and the events left over.
-
-    What fits altogether comes first, so that one event that is wrong or missing spoils no other.
-    """
-    left, found = sorted(events, key=lambda event: event["start_index"]), [None] * len(wanted)
-    for must_fit in (True, False):
-        for place, want in enumerate(wanted):
-            candidates = [(len(differences(want, event)), i) for i, event in enumerate(left) if event["event_name"] in want["event"]]
-            if found[place] is None and candidates and not (must_fit and min(candidates)[0] > 0):
-                event = left.pop(min(candidates)[1])
-                found[place] = (event, differences(want, event))
-    return [one or (None, [f"no event {' or '.join(want['event'])} is left for it"]) for one, want in zip(found, wanted)], left
-
-
-def judge(known, calls, ranks, profile, all_are_told):
-    """Returns (rows, faults): what each call gave, and what is wrong, in words.
+def judge(known, calls, ranks, profile, all_are_told, may_be_missing):
+    """Returns (rows, faults, missing): what each call gave, what is wrong, in words, and the calls without any event that may have none.
 
     If a host tells all of its calls, an event that none of them has asked for is wrong, too.
     """
@@ -77,44 +62,44 @@ def judge(known, calls, ranks, profile, all_are_told):
         try:
             wanted += [(call, event) for event in expected_of(known, call, ranks)]
         except KeyError:
-            faults.append(f"{call}: library_calls.json does not know it")
+            faults.append((call, "library_calls.json does not know it"))
     names = {name for _, want in wanted for name in want["event"]}
     devices = sorted({event["device_id"] for event in profile["events"]}) or [0]
     for device in devices:
-        where = f" on GPU {device}" if len(devices) > 1 else ""
-        events = [event for event in profile["events"] if event["device_id"] == device and event["event_name"] in names]
-        found, left = assign([want for _, want in wanted], events)
-        for (call, _), (event, words) in zip(wanted, found):
+        where = f"on GPU {device}: " if len(devices) > 1 else ""
+        left = sorted((event for event in profile["events"] if event["device_id"] == device and event["event_name"] in names),
+                      key=lambda event: event["start_index"])
+        found = {}
+        # What fits altogether comes first, so that one event that is wrong or missing spoils no other.
+        for must_fit, (place, (_, want)) in itertools.product((True, False), enumerate(wanted)):
+            candidates = [(differences(want, event), i) for i, event in enumerate(left) if event["event_name"] in want["event"]]
+            words, best = min(candidates, key=lambda candidate: len(candidate[0]), default=(None, None))
+            if place not in found and best is not None and not (must_fit and words):
+                found[place] = left.pop(best), words
+        for place, (call, want) in enumerate(wanted):
+            event, words = found.get(place, (None, [f"no event {' or '.join(want['event'])} is left for it"]))
             if words:
-                faults.append(f"{call}{where}: {'; '.join(words)}")
+                faults.append((call, f"{where}{'; '.join(words)}"))
             if event is not None:
-                rows.append({"call": call, "op": event.get("op"), "kernels": event["kernel_names"],
-                             "kernel": event["kernel_name"], "grid": event.get("grid")})
+                rows.append({"call": call, "op": event.get("op"), "kernels": event["kernel_names"], "kernel": event["kernel_name"],
+                             "grid": event.get("grid")})
         if all_are_told:
-            faults += [f"{event['event_name']}{where}: nobody asked for {json.dumps(event.get('op'))}" for event in left]
-    return rows, faults
+            faults += [(event["event_name"], f"{where}nobody asked for {json.dumps(event.get('op'))}") for event in left]
+    missing = may_be_missing - {row["call"] for row in rows}
+    return rows, [f"{call}: {words}" for call, words in faults if call not in missing], sorted(missing)
 
 
 class Host:
     """A program that makes calls, and its profile."""
 
     def __init__(self, name, command, library, work, variables):
-        self.name, self.command, self.library, self.work, self.variables = name, command, library, work, variables
-        self.profile, self.said, self.trouble, self.rows = None, "", None, []
-
-    def run(self):
-        path = self.work / f"{self.name}.prof.json"
-        path.unlink(missing_ok=True)
+        self.name, self.rows, self.profile, self.said, self.trouble = name, [], None, "", None
         try:
-            said = host_run(self.command, {**preloaded(self.library, path, warmup=3, repeat=2), **self.variables}, 20)
-            self.said = said.stdout
-            if not path.exists():
-                raise Failure("the injected library wrote no prof.json: " + said.last_words)
-            self.profile = json.loads(path.read_text())
+            done, self.profile = run_and_read(command, {**preloaded(library, work / f"{name}.prof.json", warmup=3, repeat=2), **variables},
+                                              work / f"{name}.prof.json", 20)
+            self.said = done.stdout
         except (Skip, Failure) as trouble:
             self.trouble = trouble
-        (self.work / f"{self.name}.txt").write_text(self.said)
-        return self
 
     def words(self, word):
         """Returns [(name, words)] of the lines that begin with `word`."""
@@ -144,19 +129,15 @@ def lines_of_host(host, known):
     lines += [("SKIP", f"42: {host.name}: {name}: {words}") for name, words in host.words("skipped")]
     ranks = int(next((name for name, _ in host.words("ranks")), 1))
     calls = [name for name, _ in host.words("call")] or (CALLS_OF_EXAMPLE if host.name == "conv" else [])
-    all_are_told = host.name not in ("conv", "torch")
-    host.rows, faults = judge(known, calls, ranks, host.profile, all_are_told)
-    if host.name == "nccl" and ranks == 1:
-        given = {row["call"] for row in host.rows}
-        copies = [call for call in calls if call in known and call not in given and may_copy(known, call)]
-        lines += [("SKIP", f"{claims}: nccl: {call}: no event with 1 rank, where it may be a copy") for call in copies]
-        calls = [call for call in calls if call not in copies]
-        host.rows, faults = judge(known, calls, ranks, host.profile, all_are_told)
     if not calls:
         return lines or [("FAIL", f"{claims}: {host.name}: it made no call")]
+    copies = {call for call in calls if host.name == "nccl" and ranks == 1 and call in known and may_copy(known, call)}
+    host.rows, faults, missing = judge(known, calls, ranks, host.profile, host.name not in ("conv", "torch"), copies)
+    lines += [("SKIP", f"{claims}: nccl: {call}: no event with 1 rank, where it may be a copy") for call in missing]
+    about = dict(host.words("about"))
     for row in host.rows:
-        row["about"] = dict(host.words("about")).get(row["call"], "")
-    text = f"{claims}: {host.name}: {len(calls)} calls ({libraries_of(host.profile)})"
+        row["about"] = about.get(row["call"], "")
+    text = f"{claims}: {host.name}: {len(calls) - len(missing)} calls ({libraries_of(host.profile)})"
     if not faults:
         return lines + [("PASS", f"{text}, all give their operations")]
     more = [f"and {len(faults) - MOST_WORDS} more"] if len(faults) > MOST_WORDS else []
@@ -341,7 +322,7 @@ def check_allreduce(check):
     # The last rank has half as many samples again, so that the first one waits for it.
     variables = preloaded(check.library, "", warmup=10, repeat=REPEAT_OF_RANKS, dir=work)
     del variables["INLINE_PROF_OUT"]  # one file for each rank
-    said = host_run([program, "--ranks", RANKS, "--imbalance", "50", "--layers", LAYERS, "--width", WIDTH, "--batch", BATCH,
+    said = run([program, "--ranks", RANKS, "--imbalance", "50", "--layers", LAYERS, "--width", WIDTH, "--batch", BATCH,
                 "--iterations", ITERATIONS_OF_RANKS], variables, 15).stdout
     files = sorted(work.glob("*.prof.json"))
     if len(files) != RANKS:
@@ -352,43 +333,38 @@ def check_allreduce(check):
             check.say("PASS", f"47: {judge_one(given)}")
 
 
-def no_simulation(check):
-    """Returns why hosts cannot run on the simulated libraries; a library that is not there would be the real one."""
-    missing = [name for name in ("cuda", "cublas", "cublasLt", "cudnn") if not list((check.build / "simgpu/lib").glob(f"lib{name}.so.*"))]
-    return f"no simulated lib{missing[0]} was built" if missing else None
-
-
-def hosts_of(check, names, work, variables=None):
+def hosts_of(check, names, variables=None):
+    work = check.folder / ("simulated" if variables else "real")
     work.mkdir(exist_ok=True)
     commands = {"conv": [check.build / "examples/conv/conv", "--iterations", 1000], "torch": [*check.command("torch_programs.py"), "calls"],
                 "cublas": [*check.command("library_calls.py"), "cublas", "cublaslt"]}
-    return [Host(name, commands.get(name, [*check.command("library_calls.py"), name]), check.library, work, variables or {}) for name in names]
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # nothing here is a time: they may run side by side
+        return list(pool.map(lambda name: Host(name, commands.get(name, [*check.command("library_calls.py"), name]), check.library, work,
+                                               variables or {}), names))
 
 
 def part_libraries(check):
     with check.claim("37, 38, 39, 42, 43, 44, 46, 47"):
         check.need(check.library)
         check.need_gpu()
-        check.answers("cudnn_descriptors", [*check.command("library_calls.py"), "descriptors"], "38, 44", 20)  # the first start of cuDNN loads all of it
+        # The first start of cuDNN loads all of it.
+        check.answers("cudnn_descriptors", [*check.command("library_calls.py"), "descriptors"], "38, 44", 20)
         # LIBRARY_CALLS: another table, for the rehearsals.
         known = json.loads(pathlib.Path(os.environ.get("LIBRARY_CALLS", check.scripts / "library_calls.json")).read_text())
-        real, simulated, why = hosts_of(check, known, check.folder / "real"), [], no_simulation(check)
-        # Nothing here is a time: they may run side by side.
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            list(pool.map(Host.run, real))
+        real, simulated, folder = hosts_of(check, known), [], check.build / "simgpu/lib"
         lines = [line for host in real for line in lines_of_host(host, known[host.name])]
         lines.append(line_of_example(next(host for host in real if host.name == "conv")))
         lines.append(line_of_names([host.profile for host in real if host.profile]))
-        if why is None:  # which needs no GPU
-            simulated = hosts_of(check, ("cublas", "cudnn"), check.folder / "simulated",
-                                 {"LD_LIBRARY_PATH": str(check.build / "simgpu/lib")})
+        # A simulated library that is not there would be the real one.
+        missing = [name for name in ("cuda", "cublas", "cublasLt", "cudnn") if not list(folder.glob(f"lib{name}.so.*"))]
+        if missing:
+            lines.append(("SKIP", f"39: nothing is set beside the real kernels: no simulated lib{missing[0]} was built"))
+        else:  # which needs no GPU
+            simulated = hosts_of(check, ("cublas", "cudnn"), {"LD_LIBRARY_PATH": str(folder)})
             for host in simulated:
-                lines_of_host(host.run(), known[host.name])
-        else:
-            lines.append(("SKIP", f"39: nothing is set beside the real kernels: {why}"))
+                lines_of_host(host, known[host.name])
         lines += lines_of_kernels(real, simulated, check.program("kernel_words"), check.folder / "kernels.csv")
         for word, text in lines:
             check.say(word, text)
     with check.claim("47"):
         check_allreduce(check)
-

@@ -5,7 +5,7 @@ import collections
 import json
 import statistics
 
-from host_program import Failure, Skip, injected, preloaded, run
+from host_program import Failure, Skip, injected, preloaded, run, run_and_read
 
 ITERATIONS = 300
 WARMUP = 5
@@ -194,13 +194,16 @@ class PacedLoop:
 
     def profile(self, name, under, threads=0, variables=None, **settings):
         file = self.check.folder / name
-        said = run([*self.check.command("loops.py"), "paced", "--iterations", ITERATIONS, "--threads", threads],
-                   {**under(self.check.library, file, warmup=WARMUP, **settings), **(variables or {})}, 10).last_words
-        if "another one has it" in said:  # CUPTI, which serves one tool at a time
-            raise Skip(said)
-        if not file.exists():
-            raise Failure(f"no {name} was written")
-        return json.loads(file.read_text())
+        try:
+            said, profile = run_and_read([*self.check.command("loops.py"), "paced", "--iterations", ITERATIONS, "--threads", threads],
+                                         {**under(self.check.library, file, warmup=WARMUP, **settings), **(variables or {})}, file, 10)
+        except Failure as failure:
+            if "another one has it" in str(failure):  # CUPTI, which serves one tool at a time
+                raise Skip(str(failure)) from failure
+            raise
+        if "another one has it" in said.last_words:
+            raise Skip(said.last_words)
+        return profile
 
     def iterations(self):
         """Compares iteration times from origin events with the starts of CUPTI's records (claim 17)."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from host_program import IS_REHEARSAL, Failure, Skip, preloaded, run
+from host_program import IS_REHEARSAL, Failure, Skip, preloaded, run, run_and_read
 from machine import wheel_folders
 
 MEASURE_REST_S = 80  # beside the budget: fits, the shapes of a run
@@ -27,11 +27,8 @@ def part_demo(check):
         check.say("PASS", f"32: the example alone: {run([plain, '--iterations', 2000], {}, 12).last_words}")
         with check.claim("32", "the example"):
             prof = check.folder / "prof.json"
-            said = run([dlrm, "--iterations", 4000], preloaded(check.library, prof, repeat=20), 14)
+            said, profile = run_and_read([dlrm, "--iterations", 4000], preloaded(check.library, prof, repeat=20), prof, 14)
             check.say("PASS", f"32: {said.stdout.strip().splitlines()[-1]}")
-            if not prof.exists():
-                raise Failure(f"no prof.json: {said.last_words}")
-            profile = json.loads(prof.read_text())
             overhead = profile["overhead"]
             check.say("FIGURE", f"15, 21: complete {profile['complete']}, {len(profile['events'])} events, "
                                 f"{sum(len(event['measured_times_ms']) for event in profile['events'])} samples, slowdown "
@@ -88,9 +85,7 @@ def example(check, name, command, variables=None):
     with check.claim("59, 60", name):
         check.need(check.build / "libinject/run/prof-run", check.analyze)
         prof = check.folder / f"{name}.prof.json"
-        said = run([check.build / "libinject/run/prof-run", *command], {"INLINE_PROF_OUT": str(prof), **(variables or {})}, 45)
-        if not prof.exists():
-            raise Failure(f"no prof.json: {said.last_words}")
+        run_and_read([check.build / "libinject/run/prof-run", *command], {"INLINE_PROF_OUT": str(prof), **(variables or {})}, prof, 45)
         run([check.analyze, prof, "--format", "html", "-o", f"{name}.html"], {}, 20)
         reports = []
         for options in ([], ["--event-bias", "chain"]):
@@ -195,8 +190,8 @@ class Measurement:
                     if profile.exists()]
         if not profiles:  # a fresh machine
             profiles = [self.check.folder / "prof.json"]
-            run([self.check.build / "examples/dlrm/dlrm", "--iterations", "3000"], preloaded(self.check.library, profiles[0], repeat=20), 20)
-            self.check.need(profiles[0])
+            run_and_read([self.check.build / "examples/dlrm/dlrm", "--iterations", "3000"], preloaded(self.check.library, profiles[0], repeat=20),
+                         profiles[0], 20)
         for number, profile in enumerate(profiles):
             alone = f"alone{number}.csv"
             status, said = self.model_run(f"alone{number}.log", "measure", "--from", profile, "-o", alone, "--budget-s", 20)

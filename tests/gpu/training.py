@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 
-from host_program import Failure, Skip, preloaded, run
+from host_program import Failure, Skip, preloaded, run, run_and_read
 
 WARMUP = 10
 LOOP_STEPS, BUDGET_STEPS = (int(os.environ.get("LOOP_STEPS", usual)) for usual in (1500, 15000))  # another number, for the rehearsals
@@ -207,11 +207,10 @@ class Loops:
     def run(self, name, command, variables=None, **settings):
         """Returns (what the application says of itself, its profile)."""
         output = self.check.folder / f"{name}.json"
-        done = run(command, {**preloaded(self.check.library, output, warmup=WARMUP, **settings), **(variables or {})}, 20)
-        if not output.exists():
-            raise Failure(f"no {output.name} was written: {done.last_words}")
+        done, profile = run_and_read(command, {**preloaded(self.check.library, output, warmup=WARMUP, **settings), **(variables or {})},
+                                     output, 20)
         words = done.stdout.strip().splitlines()
-        return json.loads(words[-1]) if words and words[-1].startswith("{") else {}, json.loads(output.read_text())
+        return json.loads(words[-1]) if words and words[-1].startswith("{") else {}, profile
 
     def iterations(self, name, steps):
         """Compares the iteration that is found with the one that the same loop marks (claim 40)."""
