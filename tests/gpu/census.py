@@ -19,6 +19,11 @@ HOSTS = {"static": (1, "launch_forms_static", ["streams"]), "static_graph": (5, 
          **{name: (claim, "library_calls.py", [name]) for name, claim in (("cublas", 3), ("cublaslt", 4), ("cudnn", 9), ("nccl", 8))}}
 
 
+def durations_ns(census):
+    """Returns {kernel: [ns]} of CUPTI's records, in the order of their starts."""
+    return {name: [end - start for start, end in sorted(times)] for name, times in census["activities"].items()}
+
+
 def counts_of_cupti(census):
     """Returns the application's launches of kernels, and its graph launches."""
     graphs = sum(census["driver_calls"].get(function, 0) for function in GRAPH_LAUNCHES)

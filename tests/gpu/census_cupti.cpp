@@ -3,12 +3,11 @@
 // Writes CENSUS_OUT (default census.json) when the process ends:
 //
 //   {"driver_calls": {"cuLaunchKernel": 150, "cuGraphLaunch": 100},
-//    "activities": {"add_one": [1120, 1088]},
-//    "starts": {"add_one": [0, 5200]},
+//    "activities": {"add_one": [[1700, 2820], [6900, 7988]]},
 //    "errors": []}
 //
-// Calls of the application by function, its kernels' durations on the device in nanoseconds in the
-// order of their starts, and those starts since the first of all.
+// Calls of the application by function, and when its kernels began and ended on the device in
+// nanoseconds (census.py reads it).
 //
 // It has nothing of the injected library in it, so that a mistake cannot be made twice.
 #include <cuda.h>
@@ -16,7 +15,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -50,15 +48,10 @@ constexpr std::array kLaunches{
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
 };
 
-struct Activity {
-  std::uint64_t start_ns;
-  std::uint64_t duration_ns;
-};
-
 struct Census {
   std::mutex mutex;
   std::map<std::string, std::uint64_t> driver_calls;
-  std::map<std::string, std::vector<Activity>> activities;
+  std::map<std::string, std::vector<std::array<std::uint64_t, 2>>> activities;
   std::vector<std::string> errors;
 };
 
@@ -101,7 +94,7 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream_id, std::uint8
   while (cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == CUPTI_SUCCESS) {
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
     const auto* kernel = reinterpret_cast<const KernelRecord*>(record);
-    census().activities[kernel->name].push_back({kernel->start, kernel->end - kernel->start});
+    census().activities[kernel->name].push_back({kernel->start, kernel->end});
   }
   std::size_t dropped = 0;
   if (cuptiActivityGetNumDroppedRecords(context, stream_id, &dropped) == CUPTI_SUCCESS &&
@@ -123,27 +116,11 @@ void write_census() {
     succeeded(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   }
   const std::lock_guard lock(census().mutex);
-  nlohmann::ordered_json file;
-  file["driver_calls"] = census().driver_calls;
-  file["activities"] = nlohmann::ordered_json::object();
-  file["starts"] = nlohmann::ordered_json::object();
-  std::uint64_t first_ns = UINT64_MAX;
-  for (auto& [name, activities] : census().activities) {
-    std::sort(activities.begin(), activities.end(),
-              [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
-    first_ns = std::min(first_ns, activities.front().start_ns);
-  }
-  for (const auto& [name, activities] : census().activities) {
-    auto& durations = file["activities"][name] = nlohmann::ordered_json::array();
-    auto& starts = file["starts"][name] = nlohmann::ordered_json::array();
-    for (const Activity& activity : activities) {
-      durations.push_back(activity.duration_ns);
-      starts.push_back(activity.start_ns - first_ns);
-    }
-  }
-  file["errors"] = census().errors;
+  const nlohmann::ordered_json file{{"driver_calls", census().driver_calls},
+                                    {"activities", census().activities},
+                                    {"errors", census().errors}};
   const char* path = std::getenv("CENSUS_OUT");
-  std::ofstream(path != nullptr ? path : "census.json") << file.dump(1) << '\n';
+  std::ofstream(path != nullptr ? path : "census.json") << file.dump() << '\n';
 }
 
 }  // namespace

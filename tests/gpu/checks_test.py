@@ -184,7 +184,7 @@ def starts(lengths_us):
     times = [0]
     for length in lengths_us:
         times.append(times[-1] + int(length * 1000))
-    return {"errors": [], "starts": {"_ZN1a6beginsEv": times, "other": [1]}}
+    return {"errors": [], "activities": {"begins": [[start, start + 9] for start in times], "other": [[1, 2]]}}
 
 
 def iteration_times(lengths_us):
@@ -250,7 +250,7 @@ JUDGEMENTS = [
     (pairs.compare_backends, (backend([0.021]), backend([0.024])), Failure, ""),
     (pairs.compare_backends, (backend([0.021]), backend([0.021], more=[0.1])), Failure, "2 in callbacks"),
     (pairs.check_calibration, (backend([0.02]) | {"calibration": []},), Failure, "state idle"),
-    (training.compare_iterations, (trained(KERNELS[3:] + KERNELS[:3]), MARKED), Failure, "begin 3 of 4"),
+    (training.compare_iterations, (trained(KERNELS[3:] + KERNELS[:3]), MARKED), Failure, "begin with update, launch 3 of 4"),
     (training.compare_iterations, (trained(2 * KERNELS), MARKED), Failure, "launch 4 of 8|another iteration"),
     (training.compare_iterations, (trained(KERNELS, time_ms=1), MARKED), Failure, "more than 10 % apart"),
     (training.compare_iterations, (trained(KERNELS, "none"), MARKED), Failure, "nothing repeats"),
@@ -302,12 +302,12 @@ class Judgements(unittest.TestCase):
                 {"state": "idle", "kernel": "spin", "target_us": 5, "tight": 0, "pair_us": [9, 10, 11], "inner_us": [5, 5, 5]},
                 {"state": "busy", "kernel": "spin", "target_us": 5, "tight": 2, "pair_us": [8, 8], "inner_us": [5, 5]}]
         joined = copy.deepcopy(rows)
-        self.assertEqual(pairs.attach_durations(joined, {"_ZN1a4spinElPv": [7000, 7100, 7200, 6000, 6200], "hold": [1]}), [])
+        self.assertEqual(pairs.attach_durations(joined, {"spin": [7000, 7100, 7200, 6000, 6200], "hold": [1]}), [])
         lines = pairs.summarise(rows, joined)
         self.assertIsNone(lines[0]["minus_cupti_us"])
         self.assertAlmostEqual(lines[1]["minus_cupti_us"], 10 - 7.1)
         self.assertAlmostEqual(lines[1]["minus_inner_us"], 5)
-        self.assertEqual(pairs.attach_durations(copy.deepcopy(rows), {"4spin": [7000]}), ["spin"])
+        self.assertEqual(pairs.attach_durations(copy.deepcopy(rows), {"spin": [7000]}), ["spin"])
         self.assertIn("2 of 2 busy pairs tight, 0 of 3", pairs.judge_tight(lines))
         self.assertIn("no pair is shorter", pairs.judge_length(lines, 32))
         rows[2].update(pair_us=[4.4, 4.4], tight=0)

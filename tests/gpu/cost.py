@@ -11,6 +11,7 @@ import shutil
 import statistics
 import sys
 
+from census import durations_ns
 from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run, run_and_read
 
 # --- results
@@ -109,7 +110,7 @@ def compare_counted(check):
     counted = durations_of_ncu(run([ncu, "--csv", "--page", "raw", "--clock-control", "none", "--print-units", "base", "--metrics",
                                     "gpu__time_duration.sum,dram__bytes_read.sum,lts__t_bytes.sum", *command], {}, 15).stdout)
     ratios = [statistics.median(counted[name]) / (statistics.median(times) * 1e-3)
-              for name, times in json.loads(census.read_text())["activities"].items() if "paced" in name and name in counted]
+              for name, times in durations_ns(json.loads(census.read_text())).items() if "paced" in name and name in counted]
     if not ratios:
         raise Skip("ncu reported no kernel of the loop")
     return f"{len(ratios)} kernels take {statistics.median(ratios):.3f} times as long while they are counted (median)"

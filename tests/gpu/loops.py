@@ -11,8 +11,8 @@
         others.  --threads: so many threads launch on streams of their own, and all make the first launch of the process at once.
     loops.py training [--steps N] [--mark] [--ranges]
         Trains six layers, with what real programs have: another order at set-up, every 50th step reads the loss back, every 200th is
-        followed by an evaluation.  Prints a JSON object: steps, launches of a step, its first kernel, and with --ranges the NVTX ranges
-        and the path of each launch.
+        followed by an evaluation.  Prints a JSON object: steps, and with --ranges how many NVTX ranges were pushed, their paths, and the
+        path of each launch of a step.
 """
 
 import argparse
@@ -175,9 +175,12 @@ def training(driver, options):
         if number % 20 == 0:  # fewer launches than a stream's queue is deep
             kernels.wait()
     kernels.wait()
-    pushed = options.steps * step.pushed() + options.steps // 200 * evaluation.pushed()
-    print(json.dumps({"steps": options.steps, "launches_of_step": len(step.paths), "first_kernel": "make_batch",
-                      **({"ranges": pushed, "layers": step.paths} if options.ranges else {})}))
+    said = {"steps": options.steps}
+    if options.ranges:
+        parts = [path.split(".") for path in step.paths if path]
+        said.update(ranges=options.steps * step.pushed() + options.steps // 200 * evaluation.pushed(), layers=step.paths,
+                    paths=sorted({".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}))
+    print(json.dumps(said))
 
 
 def main():

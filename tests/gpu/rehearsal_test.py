@@ -124,7 +124,7 @@ def rehearse(build, name):
             libraries = f"{os.environ['REHEARSAL_OLDER_DRIVER']}:{libraries}"
         stand_ins = {"STAND_IN_NVTX_TOOL": str(build / "tests/gpu/libgpu_nvtx_tool.so")}
         if "Without" not in name:
-            stand_ins |= {"PATH": f"{HERE}/stand_ins:{os.environ['PATH']}", "STAND_IN_TORCH": str(HERE / "stand_ins/torch_programs.py")}
+            stand_ins |= {"PATH": f"{HERE}/stand_ins:{os.environ['PATH']}", "STAND_IN_TORCH": str(HERE / "loops.py")}
         if "NVIDIA_SMI" in variables:
             script(folder, "bin/nvidia-smi", variables["NVIDIA_SMI"])
             stand_ins["PATH"] = f"{folder}/bin:{os.environ['PATH']}"

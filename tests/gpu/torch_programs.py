@@ -204,62 +204,49 @@ def linear():
     return call
 
 
-def product_of_floats():
-    a, b = numbers(72, 136, dtype=torch.float), numbers(136, 104, dtype=torch.float)
+def product(*sizes, dtype=torch.float):
+    a, b = (numbers(*size, dtype=dtype) for size in sizes)
     return lambda: a @ b
 
 
 def product_in_tf32():
-    a, b = numbers(88, 152, dtype=torch.float), numbers(152, 120, dtype=torch.float)
+    multiply = product((88, 152), (152, 120))
 
     def call():
         torch.backends.cuda.matmul.allow_tf32 = True
         try:
-            a @ b
+            multiply()
         finally:
             torch.backends.cuda.matmul.allow_tf32 = False
     return call
 
 
-def batches():
-    a, b = numbers(6, 48, 80), numbers(6, 80, 112)
-    return lambda: torch.bmm(a, b)
-
-
 def convolution(channels, filters, memory_format):
     layer = nn.Conv2d(channels, filters, 3, padding=1, bias=False).cuda().half().to(memory_format=memory_format)
     x = numbers(8, channels, 28, 36).to(memory_format=memory_format)
-
-    def call():
-        with torch.no_grad():
-            layer(x)
-    return call
+    return torch.no_grad()(lambda: layer(x))
 
 
 def attention():
     """Written out as products: other ways have kernels of PyTorch's own."""
     from torch.nn.attention import SDPBackend, sdpa_kernel  # since PyTorch 2.3
-    q, k, v = (numbers(2, 3, length, 64, dtype=torch.float) for length in (40, 56, 56))
+    tensors = [numbers(2, 3, length, 64, dtype=torch.float) for length in (40, 56, 56)]
 
     def call():
         with sdpa_kernel(SDPBackend.MATH), torch.no_grad():
-            nn.functional.scaled_dot_product_attention(q, k, v)
+            nn.functional.scaled_dot_product_attention(*tensors)
     return call
 
 
 CALLS = {
     "linear": linear,
-    "product of f32": product_of_floats,
+    "product of f32": lambda: product((72, 136), (136, 104)),
     "product in tf32": product_in_tf32,
-    "bmm of f16": batches,
+    "bmm of f16": lambda: product((6, 48, 80), (6, 80, 112), dtype=torch.half),
     "convolution of f16": lambda: convolution(16, 32, torch.contiguous_format),
     "convolution of f16 by channels": lambda: convolution(32, 64, torch.channels_last),
     "attention of f32": attention,
 }
-
-
-def calls(_):
-    make_calls(CALLS, torch.cuda.synchronize, iterations=60)
 
 
 def main():
@@ -271,7 +258,8 @@ def main():
         parser.add_argument(count, type=int, default=usual)
     options = parser.parse_args()
     torch.manual_seed(1)
-    programs = {"gpu": lambda _: None, "census": census, "training": training, "overhead": overhead, "calls": calls}
+    programs = {"gpu": lambda _: None, "census": census, "training": training, "overhead": overhead,
+                "calls": lambda _: make_calls(CALLS, torch.cuda.synchronize, iterations=60)}
     programs[options.program](options)
 
 
