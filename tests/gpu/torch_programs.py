@@ -3,10 +3,10 @@
     torch_programs.py gpu
         Does nothing but look for PyTorch and a GPU.
     torch_programs.py census [--nccl] [--compile]
-        Trains a linear and a convolution model (cuBLAS, cuDNN) and replays a captured graph of each.  --nccl: all-reduces in a
-        group of one rank, too.  --compile: torch.compile of the linear model, whose kernels are Triton's, in place of all that.
+        Trains a model of words and one of convolutions (cuBLAS, cuDNN) and replays a captured graph of each.  --nccl: all-reduces in
+        a group of one rank, too.  --compile: torch.compile of the first one, whose kernels are Triton's, in place of all that.
     torch_programs.py training [--steps N] [--mark] [--ranges]
-        Trains embeddings, layers of products and norms with AdamW.  --mark: each step is marked by the injected library's own
+        Trains the model of words.  --mark: each step is marked by the injected library's own
         call.  --ranges: NVTX ranges around the parts of a step and each layer's forward pass.  Prints a JSON object: steps, and
         with --ranges how many ranges were pushed and their paths.
     torch_programs.py overhead [--blocks N] [--iterations N] [--toggle | --profiler]
@@ -37,10 +37,66 @@ def numbers(*sizes, dtype=torch.half):
     return torch.randn(*sizes, device="cuda", dtype=dtype)
 
 
-def train_step(model, inputs, optimizer):
-    optimizer.zero_grad(set_to_none=True)
-    model(inputs).float().square().mean().backward()
-    optimizer.step()
+class Ranges:
+    """NVTX ranges, where there are to be any, and what was pushed."""
+
+    def __init__(self, is_on=False):
+        self.is_on, self.open, self.pushed, self.paths = is_on, [], 0, set()
+
+    @contextlib.contextmanager
+    def __call__(self, name):
+        if not self.is_on:
+            yield
+            return
+        self.open.append(name)
+        self.paths.add(".".join(self.open))
+        self.pushed += 1
+        torch.cuda.nvtx.range_push(name)
+        yield
+        torch.cuda.nvtx.range_pop()
+        self.open.pop()
+
+
+class Words(nn.Module):
+    """Embeddings, then layers of products and norms."""
+
+    def __init__(self, width=512, layers=4):
+        super().__init__()
+        self.ranges = Ranges()
+        self.table = nn.Embedding(1000, width)
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(layers))
+        self.head = nn.Linear(width, 8)
+        self.tokens = torch.randint(0, 1000, (64, 32), device="cuda")
+
+    def forward(self, tokens):
+        with self.ranges("table"):
+            values = self.table(tokens)
+        for number, layer in enumerate(self.layers):
+            with self.ranges(f"layer{number}"):
+                values = layer(values)
+        with self.ranges("head"):
+            return self.head(values)
+
+
+def steps_of(model, inputs, ranges=Ranges(), mark=lambda: None):
+    """Returns a function that trains so many steps."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def steps(count):
+        for step in range(1, count + 1):
+            mark()
+            optimizer.zero_grad(set_to_none=True)
+            with ranges("forward"):
+                result = model(inputs)
+            with ranges("loss"):
+                loss = result.float().square().mean()
+            loss.backward()
+            with ranges("optimizer"):
+                optimizer.step()
+            if step % 50 == 0:
+                loss.item()
+        torch.cuda.synchronize()
+    return steps
 
 
 # --- census
@@ -48,21 +104,9 @@ def train_step(model, inputs, optimizer):
 CENSUS_STEPS = 20
 
 
-def linear_model():
-    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.LayerNorm(512), nn.Linear(512, 8))
-    return model.cuda().half(), numbers(128, 256)
-
-
 def convolution_model():
     model = nn.Sequential(nn.Conv2d(16, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3))
     return model.cuda().half(), numbers(8, 16, 32, 32)
-
-
-def train(model, inputs):
-    mark_iteration, optimizer = iteration_mark(), torch.optim.SGD(model.parameters(), lr=1e-3)
-    for _ in range(CENSUS_STEPS):
-        mark_iteration()
-        train_step(model, inputs, optimizer)
 
 
 def replay(model, inputs):
@@ -89,105 +133,35 @@ def all_reduce():
 
 
 def census(options):
+    words, mark = Words().cuda().half(), iteration_mark()
     if options.compile:
-        model, inputs = linear_model()
-        train(torch.compile(model), inputs)
+        steps_of(torch.compile(words), words.tokens, mark=mark)(CENSUS_STEPS)
     else:
-        for model_and_inputs in (linear_model(), convolution_model()):
-            train(*model_and_inputs)
-            replay(*model_and_inputs)
+        for model, inputs in ((words, words.tokens), convolution_model()):
+            steps_of(model, inputs, mark=mark)(CENSUS_STEPS)
+            replay(model, inputs)
         if options.nccl:
             all_reduce()
     torch.cuda.synchronize()
 
 
-# --- training
-
-LAYERS, WIDTH = 4, 512
-STEPS_PER_REPORT = 50
-
-
-class Ranges:
-    """NVTX ranges, where there are to be any, and what was pushed."""
-
-    def __init__(self, is_on):
-        self.is_on, self.open, self.pushed, self.paths = is_on, [], 0, set()
-
-    @contextlib.contextmanager
-    def __call__(self, name):
-        if not self.is_on:
-            yield
-            return
-        self.open.append(name)
-        self.paths.add(".".join(self.open))
-        self.pushed += 1
-        torch.cuda.nvtx.range_push(name)
-        yield
-        torch.cuda.nvtx.range_pop()
-        self.open.pop()
-
-
-class Model(nn.Module):
-    def __init__(self, ranges):
-        super().__init__()
-        self.ranges = ranges
-        self.table = nn.Embedding(1000, WIDTH)
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), nn.GELU()) for _ in range(LAYERS))
-        self.head = nn.Linear(WIDTH, 8)
-
-    def forward(self, tokens):
-        with self.ranges("table"):
-            values = self.table(tokens)
-        for number, layer in enumerate(self.layers):
-            with self.ranges(f"layer{number}"):
-                values = layer(values)
-        with self.ranges("head"):
-            return self.head(values)
-
+# --- training and overhead
 
 def training(options):
-    mark_iteration = iteration_mark() if options.mark else lambda: None
-    ranges = Ranges(options.ranges)
-    model = Model(ranges).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    tokens = torch.randint(0, 1000, (64, 32), device="cuda")
-    for step in range(1, options.steps + 1):
-        mark_iteration()
-        optimizer.zero_grad(set_to_none=True)
-        with ranges("forward"):
-            result = model(tokens)
-        with ranges("loss"):
-            loss = result.square().mean()
-        loss.backward()
-        with ranges("optimizer"):
-            optimizer.step()
-        if step % STEPS_PER_REPORT == 0:
-            loss.item()
-    torch.cuda.synchronize()
+    model, ranges = Words().cuda(), Ranges(options.ranges)
+    model.ranges = ranges
+    steps_of(model, model.tokens, ranges, iteration_mark() if options.mark else lambda: None)(options.steps)
     print(json.dumps({"steps": options.steps, **({"ranges": ranges.pushed, "paths": sorted(ranges.paths)} if options.ranges else {})}))
 
 
-# --- overhead
-
-WARM_UP_STEPS = 30
-
-
 def overhead(options):
-    layers = [part for _ in range(8) for part in (nn.Linear(1024, 1024), nn.GELU(), nn.LayerNorm(1024))]
-    model = nn.Sequential(*layers).cuda().bfloat16()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    inputs = numbers(2048, 1024, dtype=torch.bfloat16)
-
-    def steps(count):
-        for _ in range(count):
-            train_step(model, inputs, optimizer)
-        torch.cuda.synchronize()
-
     def recording(is_on):
         activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
         return torch.profiler.profile(activities=activities) if options.profiler and is_on else contextlib.nullcontext()
 
-    steps(WARM_UP_STEPS)
+    model = Words(1024, 8).cuda().bfloat16()
+    steps = steps_of(model, model.tokens)
+    steps(30)  # a warm-up
     blocks(options, steps, recording)
 
 
