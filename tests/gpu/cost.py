@@ -72,7 +72,8 @@ STATES = {"counting": {"warmup": 1_000_000_000, "repeat": 50}, "measuring": {"wa
 def part_rate(check):
     claims, words = "19, 20, 22, 28, 33", {}
     states = {"bare": {}, **{state: preloaded(check.library, check.folder / "rate.%p.json", **settings) for state, settings in STATES.items()},
-              "CUPTI callback": {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_ACTIVITIES": "0", "CENSUS_OUT": str(check.folder / "cupti.json")}}
+              "CUPTI callback": {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_ACTIVITIES": "0",
+                                 "CENSUS_OUT": str(check.folder / "cupti.json")}}
     command = [*check.command("loops.py"), "rate", "--iterations", 150 if IS_REHEARSAL else 1200, "--launches", 100]
     # Interleaved, so that a drift of the clocks falls on all states alike.
     for turn, state in itertools.product((1, 2, 3), states):

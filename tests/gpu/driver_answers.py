@@ -382,8 +382,9 @@ def overlap(driver):
         config = LaunchConfig(ONE, ONE, 0, kernels.stream, ctypes.pointer(attribute), int(may_overlap))
         found = []
         for _ in range(30):
-            kernels.make([leads, kernels.record(around.start), leads, *([kernels.record(pair.start)] if has_pair else [])])  # the first keeps the stream busy
-            driver("cuLaunchKernelEx", byref(config), kernels.kernels["follows"], kernels.arguments(200), None)
+            # The first keeps the stream busy.
+            kernels.make([leads, kernels.record(around.start), leads, *([kernels.record(pair.start)] if has_pair else [])])
+            driver("cuLaunchKernelEx", byref(config), kernels.kernels["follows"], c_void_p(kernels.arguments(200)), None)
             kernels.make([*([kernels.record(pair.stop)] if has_pair else []), kernels.record(around.stop)])
             kernels.wait()
             found.append(around.us())
@@ -437,11 +438,12 @@ class Bias(Graphs):
 
     def pair(self, slot, kernel, us, blocks=1):
         pair = self.pairs[slot]
-        return [self.kernels.record(pair.start), *self.launch(kernel, us, blocks, slot), Step(QUERY, object=pair.start), self.kernels.record(pair.stop)]
+        return [self.kernels.record(pair.start), *self.launch(kernel, us, blocks, slot), Step(QUERY, object=pair.start),
+                self.kernels.record(pair.stop)]
 
     def make(self, row, steps, count):
         """Makes the steps, and adds to the row what their pairs read."""
-        made = (Step * len(steps))(*steps)
+        made = array(steps, Step)
         self.kernels.make(made)
         self.kernels.wait()
         row["tight"] += sum(step.is_pending for step in made if step.kind == QUERY)  # not happened when the launch had returned

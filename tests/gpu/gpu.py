@@ -155,8 +155,8 @@ def push(name):
     return Step(PUSH, object=ctypes.cast(c_char_p(name), c_void_p))
 
 
-def array(values):
-    return (c_void_p * len(values))(*values)
+def array(values, kind=c_void_p):
+    return (kind * len(values))(*values)
 
 
 class Kernels:
@@ -194,7 +194,7 @@ class Kernels:
 
     def make(self, steps):
         """Makes steps in a row, and returns how many ns they took; a list that is made often is an array of ctypes already."""
-        steps = steps if isinstance(steps, ctypes.Array) else (Step * len(steps))(*steps)
+        steps = steps if isinstance(steps, ctypes.Array) else array(steps, Step)
         took_ns = c_double()
         status = self.steps_library.make_steps(byref(took_ns), steps, len(steps))
         if status != 0:

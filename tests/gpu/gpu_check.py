@@ -104,7 +104,6 @@ class Check:
         self.census = self.build / "tests/gpu/libcensus_cupti.so"
         self.analyze = self.build / "analyzer/cli/prof-analyze"
         self.scripts = SOURCE / "tests/gpu"
-        self.is_written = True
 
     def program(self, name):
         return self.build / "tests/gpu" / name
@@ -114,15 +113,7 @@ class Check:
         return [sys.executable, self.scripts / name] if name.endswith(".py") else [self.program(name)]
 
     def say(self, word, text):
-        line = f"{word:<6} {self.part}: {text}"
-        with contextlib.suppress(OSError):
-            print(line, flush=True)
-        try:  # A full disk must not keep the next claim from being checked.
-            with (self.folder / "summary").open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError:
-            self.is_written = False
-            print(line, file=sys.stderr)
+        print(f"{word:<6} {self.part}: {text}", flush=True)
 
     @contextlib.contextmanager
     def claim(self, numbers, name=""):
@@ -170,18 +161,13 @@ def foreign_settings():
 def run_part(options):
     part = options.run_part
     check = Check(part, options)
-    check.folder.mkdir(parents=True, exist_ok=True)
     os.chdir(check.folder)
     check.taken_out = foreign_settings()
     for name in check.taken_out:
         del os.environ[name]
     os.environ["GPU_CHECK_STEPS"] = str(check.program("libgpu_steps.so"))
-    module = importlib.import_module(PARTS[part][0])
-    getattr(module, f"part_{part}")(check)
-    return 0 if check.is_written else NOT_WRITTEN
-
-
-NOT_WRITTEN = 4  # the status of a part whose lines did not all get into its summary
+    getattr(importlib.import_module(PARTS[part][0]), f"part_{part}")(check)
+    return 0
 
 
 def end_session(session):
@@ -202,7 +188,7 @@ def limit_of(part, options, started):
 
 
 def walk(part, options, started):
-    """Runs a part in a session of its own; returns (has failed, is written)."""
+    """Runs a part in a session of its own; its summary is the lines that it said, and how it ended if not well."""
     folder = options.results / part
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -219,27 +205,21 @@ def walk(part, options, started):
         finally:
             end_session(process.pid)
             process.wait()
-    word, text = None, ""
     said = (folder / "output.txt").read_text(errors="replace").strip().splitlines() or ["(nothing said)"]
+    lines = [line for line in said if re.match(f"(PASS|FAIL|SKIP|FIGURE) +{part}: ", line)]
     if status is None:
         word = "SKIP" if part in SKIPPED_OVER_LIMIT else "FAIL"
-        text = f"over its limit of {limit} s; what it had not said by then is open"
-    elif status == NOT_WRITTEN:
-        word, text = "SKIP", "what it said could not be written"
+        lines.append(f"{word:<6} {part}: over its limit of {limit} s; what it had not said by then is open")
     elif status != 0:
-        word, text = "FAIL", f"ended with status {status}: {said[-1]}"
-    summary = folder / "summary"
-    if word:
-        with summary.open("a", encoding="utf-8") as file:
-            file.write(f"{word:<6} {part}: {text}\n")
+        lines.append(f"FAIL   {part}: ended with status {status}: {said[-1]}")
     else:
         (folder / "ended").touch()
-    print(summary.read_text() if summary.exists() else "nothing said\n", end="", flush=True)
-    return has_failure(folder), status != NOT_WRITTEN
+    (folder / "summary").write_text("".join(line + "\n" for line in lines))
+    print("\n".join(lines) or "nothing said", flush=True)
 
 
 def has_failure(folder):
-    return (folder / "summary").exists() and "FAIL  " in (folder / "summary").read_text()
+    return "FAIL  " in (folder / "summary").read_text()
 
 
 def scrub(folder, options):
@@ -333,25 +313,22 @@ def main():
     require_writable("archive", out)
     started = time.monotonic()
     parts = options.only + (parts_of(options.call) if options.call else [])
-    has_failed, is_written = False, True
-    for part in parts or PARTS:
-        if options.resume and (options.results / part / "ended").exists():
-            print(f"\n== {part}: done before")
+    has_failed = False
+    try:
+        for part in parts or PARTS:
+            if options.resume and (options.results / part / "ended").exists():
+                print(f"\n== {part}: done before")
+            else:
+                print(f"\n== {part} ({time.monotonic() - started:.0f} s)", flush=True)
+                walk(part, options, started)
             has_failed |= has_failure(options.results / part)
-            continue
-        print(f"\n== {part} ({time.monotonic() - started:.0f} s)", flush=True)
-        try:
-            failed, written = walk(part, options, started)
-        except OSError:
-            failed, written = False, False
-        has_failed, is_written = has_failed or failed, is_written and written
-    print()
+        print()
+    except OSError:
+        return cannot_write("results", options.results)
     try:
         pack(options, out)
     except OSError:
         return cannot_write("archive", out)
-    if not is_written:
-        return cannot_write("results", options.results)
     return 1 if has_failed else 0
 
 

@@ -11,17 +11,13 @@ import sys
 import threading
 from ctypes import byref, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
-from gpu import Driver, Library, NotHere, expect, figure, make_calls
+from gpu import Driver, Library, NotHere, array, expect, figure, make_calls
 
 ROOM = 64 << 20  # of a matrix or a tensor
 ONE, ZERO = byref(c_float(1)), byref(c_float(0))
 F32, F64, F16, BF16, F8 = 0, 1, 2, 14, 28  # cudaDataType_t; F8: CUDA_R_8F_E4M3
 N, T = 0, 1  # cublasOperation_t
 SUMS_OF_F32 = 68  # CUBLAS_COMPUTE_32F
-
-
-def array(kind, values):
-    return (kind * len(values))(*values)
 
 
 # --- cuBLAS
@@ -49,7 +45,7 @@ def cublas_calls(driver):
             cublas("cublasSetMathMode", handle, 0)
 
     def by_pointers():
-        addresses = array(c_uint64, 3 * [a.value] + 3 * [b.value] + 3 * [c.value])
+        addresses = array(3 * [a] + 3 * [b] + 3 * [c])
         device = driver.memory(ctypes.sizeof(addresses))
         driver("cuMemcpyHtoD_v2", device, addresses, c_size_t(ctypes.sizeof(addresses)))
         of_a, of_b, of_c = (c_void_p(device.value + 24 * i) for i in range(3))
@@ -268,7 +264,7 @@ class Descriptor:
         cudnn("cudnnBackendCreateDescriptor", kind, byref(self.raw))
         for number, (type, values) in (attributes or {}).items():
             raw = [value.raw if type == DESCRIPTOR else value for value in values]
-            cudnn("cudnnBackendSetAttribute", self.raw, number, type, c_int64(len(raw)), array(KINDS.get(type, c_int), raw))
+            cudnn("cudnnBackendSetAttribute", self.raw, number, type, c_int64(len(raw)), array(raw, KINDS.get(type, c_int)))
         if attributes:
             cudnn("cudnnBackendFinalize", self.raw)
 
@@ -284,7 +280,7 @@ class Descriptor:
 
     def child(self, number, kind):
         found = Descriptor(self.cudnn, kind)
-        self.get(number, DESCRIPTOR, array(c_void_p, [found.raw]))
+        self.get(number, DESCRIPTOR, array([found.raw]))
         return found
 
 
@@ -329,7 +325,7 @@ def plan_of(cudnn, handle, graph):
     heuristic = Descriptor(cudnn, 4, {201: (DESCRIPTOR, [graph]), 200: (HEURISTIC, [1])})  # CUDNN_HEUR_MODE_A
     found, why = [Descriptor(cudnn, CONFIGURATION) for _ in range(16)], "the heuristic has no engine"
     # CUDNN_ATTR_ENGINEHEUR_RESULTS
-    for configuration in found[:heuristic.get(202, DESCRIPTOR, array(c_void_p, [one.raw for one in found]))]:
+    for configuration in found[:heuristic.get(202, DESCRIPTOR, array([one.raw for one in found]))]:
         try:
             return Descriptor(cudnn, 5, {400: (HANDLE, [handle]), 401: (DESCRIPTOR, [configuration])})
         except RuntimeError as error:
@@ -354,11 +350,11 @@ def look_at(cudnn, handle, direction, groups):
         # The injected library reads the settings when they are handed over: 9.19 without a GPU does not give them back.
         given, size = Descriptor(cudnn, 1), (c_int64 * 1)()
         answers = [cudnn.words(cudnn.status("cudnnBackendGetAttribute", *asked, c_int64(1), byref(c_int64()), into)) for asked, into in (
-            ((operation.raw, settings, DESCRIPTOR), array(c_void_p, [given.raw])), ((given.raw, 106, INTEGER), size))]
+            ((operation.raw, settings, DESCRIPTOR), array([given.raw])), ((given.raw, 106, INTEGER), size))]
         figure(f"44: {direction} gives its convolution descriptor back: {answers[0]}, and in it: {answers[1]}")
         graph = graph_of(cudnn, handle, [operation])
         status = cudnn.status("cudnnBackendGetAttribute", graph.raw, 801, DESCRIPTOR, c_int64(1), byref(c_int64()),
-                              array(c_void_p, [Descriptor(cudnn, kind).raw]))
+                              array([Descriptor(cudnn, kind).raw]))
         expect(status == 3000, f"38: {direction}: CUDNN_ATTR_OPERATIONGRAPH_OPS: {cudnn.words(status)}, expected CUDNN_STATUS_NOT_SUPPORTED")
         if groups == 1:  # plans may take a second each to be compiled
             plan_of(cudnn, handle, graph)

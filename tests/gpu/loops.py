@@ -23,13 +23,13 @@ import statistics
 import threading
 from ctypes import byref, c_size_t
 
-from gpu import POP, Driver, Kernels, Step, blocks, iteration_mark, push
+from gpu import POP, Driver, Kernels, Step, array, blocks, iteration_mark, push
 
 
 def rate(driver, options):
     kernels, mark, found = Kernels(driver, ("work",)), iteration_mark(), []
     # Well below the depth of a launch queue, 1024 on GPUs seen so far: no launch waits for the GPU.
-    launches = (Step * options.launches)(*[kernels.launch("empty_kernel")] * options.launches)
+    launches = array([kernels.launch("empty_kernel")] * options.launches, Step)
     for _ in range(options.iterations):
         mark()
         found.append(kernels.make(launches) / options.launches)
@@ -52,7 +52,7 @@ def overhead(driver, options):
         driver("cuGraphDestroy", graph)
     if options.nvtx:
         steps = [push(b"iteration"), *steps, Step(POP)]
-    iteration = (Step * len(steps))(*steps)
+    iteration = array(steps, Step)
 
     def iterate(times):
         for _ in range(times):
@@ -67,15 +67,16 @@ def overhead(driver, options):
 def paced(driver, options):
     names = {us: f"paced_{us}_us" for us in (5, 20, 100)}
     # Nothing may be launched before the threads' first launches.
-    kernels, mark, context = Kernels(driver, ("begins", "beside", *names.values()), is_warm=False), iteration_mark(), driver.made("cuCtxGetCurrent")
+    kernels, mark = Kernels(driver, ("begins", "beside", *names.values()), is_warm=False), iteration_mark()
+    context = driver.made("cuCtxGetCurrent")
     begin, *lengths = (kernels.launch(name, us) for name, us in (("begins", 0), *((names[us], us) for us in (20, 100, 5))))
-    iterations = {more: (Step * (more + 4))(begin, *[lengths[0]] * (more + 1), *lengths[1:]) for more in (0, 1, 4)}
+    iterations = {more: array([begin, *[lengths[0]] * (more + 1), *lengths[1:]], Step) for more in (0, 1, 4)}
     together, is_over = threading.Barrier(options.threads + 1), threading.Event()
 
     def launch_beside():
         driver("cuCtxSetCurrent", context)
         stream = driver.open_stream()
-        launches = (Step * 16)(*[kernels.launch("beside", stream=stream)] * 16)
+        launches = array([kernels.launch("beside", stream=stream)] * 16, Step)
         together.wait()
         while True:
             kernels.make(launches)
@@ -162,7 +163,7 @@ def training(driver, options):
     kernels.make([kernels.launch("set_up_weights", 3, 1 + layer, 32) for layer in reversed(range(LAYERS))])
     kernels.wait()
     step, evaluation = Course(kernels, options.ranges).one_step(), Course(kernels, options.ranges).evaluation()
-    step_list, evaluation_list = ((Step * len(course.steps))(*course.steps) for course in (step, evaluation))
+    step_list, evaluation_list = (array(course.steps, Step) for course in (step, evaluation))
     loss = ctypes.c_float()
     for number in range(1, options.steps + 1):
         mark()
