@@ -131,6 +131,7 @@ ret;
 }}
 """
 LAUNCH, RECORD, QUERY, REPLAY, PUSH, POP = range(6)
+NAMES = []
 
 
 class Step(ctypes.Structure):
@@ -152,7 +153,9 @@ def iteration_mark():
 
 
 def push(name):
-    return Step(PUSH, object=ctypes.cast(c_char_p(name), c_void_p))
+    text = ctypes.create_string_buffer(name.encode())
+    NAMES.append(text)  # steps have its address
+    return Step(PUSH, object=ctypes.addressof(text))
 
 
 def array(values, kind=c_void_p):
@@ -208,6 +211,29 @@ class Kernels:
         noted = (c_int64 * 2)()
         self.driver("cuMemcpyDtoH_v2", noted, times, c_size_t(16))
         return (noted[1] - noted[0]) * 1e-3
+
+
+class Ranges:
+    """NVTX ranges, where there are to be any, and what was pushed."""
+
+    def __init__(self, is_on, push_one, pop):
+        self.is_on, self.push_one, self.pop, self.open, self.pushed, self.paths = is_on, push_one, pop, [], 0, set()
+
+    @contextlib.contextmanager
+    def __call__(self, name):
+        if not self.is_on:
+            yield
+            return
+        self.open.append(name)
+        self.paths.add(self.path())
+        self.pushed += 1
+        self.push_one(name)
+        yield
+        self.pop()
+        self.open.pop()
+
+    def path(self):
+        return ".".join(self.open)
 
 
 def blocks(options, iterate, recording=lambda is_on: contextlib.nullcontext()):
@@ -270,5 +296,5 @@ def figure(text):
     print("FIGURE", text, flush=True)
 
 
-if __name__ == "__main__":  # is there a GPU?
-    Driver()
+if __name__ == "__main__":
+    print(Driver().devices)

@@ -128,6 +128,11 @@ class Check:
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             self.say("FAIL", f"{prefix}a file is not as expected: {error!r}")
 
+    def judge(self, numbers, name, function, *arguments):
+        """Says what the function returns as what has passed."""
+        with self.claim(numbers, name):
+            self.say("PASS", ": ".join(filter(None, (numbers, name, function(*arguments)))))
+
     def need(self, *files):
         for file in files:
             if not pathlib.Path(file).exists():

@@ -16,14 +16,13 @@
 """
 
 import argparse
-import contextlib
 import ctypes
 import json
 import statistics
 import threading
 from ctypes import byref, c_size_t
 
-from gpu import POP, Driver, Kernels, Step, array, blocks, iteration_mark, push
+from gpu import POP, Driver, Kernels, Ranges, Step, array, blocks, iteration_mark, push
 
 
 def rate(driver, options):
@@ -42,7 +41,7 @@ def overhead(driver, options):
     kernels, mark = Kernels(driver, ("work",)), iteration_mark()
     count, us = (20, 200) if options.work == "gpu" else (1000, 2)
     launch = kernels.launch("work", us)
-    steps = [step for _ in range(count) for step in ([push(b"layer"), launch, Step(POP)] if options.nvtx else [launch])]
+    steps = [step for _ in range(count) for step in ([push("layer"), launch, Step(POP)] if options.nvtx else [launch])]
     if options.work == "graph":  # the graph is destroyed at once, as PyTorch does
         driver("cuStreamBeginCapture_v2", kernels.stream, 1)  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         kernels.make([launch] * (count // 4))
@@ -51,7 +50,7 @@ def overhead(driver, options):
         steps = [kernels.replay(driver.made("cuGraphInstantiateWithFlags", graph, ctypes.c_uint64(0)))] * 4
         driver("cuGraphDestroy", graph)
     if options.nvtx:
-        steps = [push(b"iteration"), *steps, Step(POP)]
+        steps = [push("iteration"), *steps, Step(POP)]
     iteration = array(steps, Step)
 
     def iterate(times):
@@ -106,26 +105,12 @@ class Course:
     """Launches and ranges in their order, and the path of each launch."""
 
     def __init__(self, kernels, has_ranges):
-        self.kernels, self.has_ranges = kernels, has_ranges
-        self.steps, self.open, self.paths = [], [], []
-
-    @contextlib.contextmanager
-    def within(self, name):
-        if not self.has_ranges:
-            yield
-            return
-        self.open.append(name)
-        self.steps.append(push(name.encode()))
-        yield
-        self.steps.append(Step(POP))
-        self.open.pop()
+        self.kernels, self.steps, self.paths = kernels, [], []
+        self.within = Ranges(has_ranges, lambda name: self.steps.append(push(name)), lambda: self.steps.append(Step(POP)))
 
     def launch(self, name, blocks, threads, us):
-        self.paths.append(".".join(self.open))
+        self.paths.append(self.within.path())
         self.steps.append(self.kernels.launch(name, us, blocks, threads))
-
-    def pushed(self):
-        return sum(step.kind == POP for step in self.steps)
 
     def forward(self):
         with self.within("forward"):
@@ -178,9 +163,8 @@ def training(driver, options):
     kernels.wait()
     said = {"steps": options.steps}
     if options.ranges:
-        parts = [path.split(".") for path in step.paths if path]
-        said.update(ranges=options.steps * step.pushed() + options.steps // 200 * evaluation.pushed(), layers=step.paths,
-                    paths=sorted({".".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}))
+        said.update(ranges=options.steps * step.within.pushed + options.steps // 200 * evaluation.within.pushed, layers=step.paths,
+                    paths=sorted(step.within.paths))
     print(json.dumps(said))
 
 

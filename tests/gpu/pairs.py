@@ -115,10 +115,8 @@ def part_bias(check):
         (check.folder / "bias.json").write_text(json.dumps({**pairs, "rows": lines}, indent=1) + "\n")
         for figure in figures_of(lines):
             check.say("FIGURE", figure)
-        with check.claim("14"):
-            check.say("PASS", f"14: {judge_tight(lines)}")
-        with check.claim("16"):
-            check.say("PASS", f"16: {judge_length(lines, pairs['timer_step_ns'])}")
+        check.judge("14", "", judge_tight, lines)
+        check.judge("16", "", judge_length, lines, pairs["timer_step_ns"])
 
 
 # --- backends
@@ -191,6 +189,7 @@ class PacedLoop:
 
     def profile(self, name, under, threads=0, variables=None, **settings):
         file = self.check.folder / name
+        self.check.need(self.check.library, self.check.census)
         try:
             said, profile = run_and_read([*self.check.command("loops.py"), "paced", "--iterations", ITERATIONS, "--threads", threads],
                                          {**under(self.check.library, file, warmup=WARMUP, **settings), **(variables or {})}, file, 10)
@@ -239,9 +238,7 @@ class PacedLoop:
 def part_backends(check):
     loop = PacedLoop(check)
     for claim, compare in (("17", loop.iterations), ("27", loop.backends), ("34", loop.first_launches), ("35", loop.leaving)):
-        with check.claim(claim):
-            check.need(check.library, check.census)
-            check.say("PASS", f"{claim}: {compare()}")
+        check.judge(claim, "", compare)
     check.answers("pdl_overlap", [*check.command("driver_answers.py"), "overlap"], "18", 9)
 
 

@@ -22,7 +22,7 @@ import contextlib
 import json
 import tempfile
 
-from gpu import blocks, iteration_mark, make_calls, skip
+from gpu import Ranges, blocks, iteration_mark, make_calls, skip
 
 try:
     import torch
@@ -37,24 +37,8 @@ def numbers(*sizes, dtype=torch.half):
     return torch.randn(*sizes, device="cuda", dtype=dtype)
 
 
-class Ranges:
-    """NVTX ranges, where there are to be any, and what was pushed."""
-
-    def __init__(self, is_on=False):
-        self.is_on, self.open, self.pushed, self.paths = is_on, [], 0, set()
-
-    @contextlib.contextmanager
-    def __call__(self, name):
-        if not self.is_on:
-            yield
-            return
-        self.open.append(name)
-        self.paths.add(".".join(self.open))
-        self.pushed += 1
-        torch.cuda.nvtx.range_push(name)
-        yield
-        torch.cuda.nvtx.range_pop()
-        self.open.pop()
+def ranges_if(is_on):
+    return Ranges(is_on, torch.cuda.nvtx.range_push, torch.cuda.nvtx.range_pop)
 
 
 class Words(nn.Module):
@@ -62,7 +46,7 @@ class Words(nn.Module):
 
     def __init__(self, width=512, layers=4):
         super().__init__()
-        self.ranges = Ranges()
+        self.ranges = ranges_if(False)
         self.table = nn.Embedding(1000, width)
         self.layers = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()) for _ in range(layers))
         self.head = nn.Linear(width, 8)
@@ -78,7 +62,7 @@ class Words(nn.Module):
             return self.head(values)
 
 
-def steps_of(model, inputs, ranges=Ranges(), mark=lambda: None):
+def steps_of(model, inputs, ranges=ranges_if(False), mark=lambda: None):
     """Returns a function that trains so many steps."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
@@ -148,7 +132,7 @@ def census(options):
 # --- training and overhead
 
 def training(options):
-    model, ranges = Words().cuda(), Ranges(options.ranges)
+    model, ranges = Words().cuda(), ranges_if(options.ranges)
     model.ranges = ranges
     steps_of(model, model.tokens, ranges, iteration_mark() if options.mark else lambda: None)(options.steps)
     print(json.dumps({"steps": options.steps, **({"ranges": ranges.pushed, "paths": sorted(ranges.paths)} if options.ranges else {})}))

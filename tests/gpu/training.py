@@ -186,6 +186,7 @@ class Loops:
     def run(self, name, command, variables=None, **settings):
         """Returns (what the application says of itself, its profile)."""
         output = self.check.folder / f"{name}.json"
+        self.check.need(self.check.library)
         done, profile = run_and_read(command, {**preloaded(self.check.library, output, warmup=WARMUP, **settings), **(variables or {})},
                                      output, 20)
         words = done.stdout.strip().splitlines()
@@ -208,6 +209,12 @@ class Loops:
         _, marked = self.run("dlrm_marked", [folder / "dlrm", *steps], overhead=0)
         _, found = self.run("dlrm_found", [folder / "dlrm_plain", *steps], overhead=0)
         return compare_iterations(found, marked, DLRM_MAY_BEGIN_WITH)
+
+    def budget(self, percent):
+        """Spends a budget (claim 41)."""
+        _, profile = self.run(f"budget_{percent:g}", [*self.commands["loop"], "--steps", BUDGET_STEPS, "--mark"], policy="adaptive",
+                              budget=f"{percent:g}%", repeat=20)
+        return judge_budget(profile, percent)
 
     def layers(self, name, command):
         """Compares layers with NVTX ranges (claim 45)."""
@@ -244,19 +251,12 @@ class Loops:
 def part_training(check):
     loops = Loops(check)
     for name, steps in (("loop", LOOP_STEPS), ("pytorch", TORCH_STEPS)):
-        with check.claim("40", name):
-            check.need(check.library)
-            check.say("PASS", f"40: {name}: {loops.iterations(name, steps)}")
-    with check.claim("40", "dlrm"):
-        check.say("PASS", f"40: dlrm: {loops.dlrm()}")
+        check.judge("40", name, loops.iterations, name, steps)
+    check.judge("40", "dlrm", loops.dlrm)
     for percent in (1, 0.1):
-        with check.claim("41", f"{percent:g} %"):
-            _, profile = loops.run(f"budget_{percent:g}", [*loops.commands["loop"], "--steps", BUDGET_STEPS, "--mark"],
-                                   policy="adaptive", budget=f"{percent:g}%", repeat=20)
-            check.say("PASS", f"41: {percent:g} %: {judge_budget(profile, percent)}")
+        check.judge("41", f"{percent:g} %", loops.budget, percent)
     for name in ("loop", "pytorch"):
         command = [*loops.commands[name], "--steps", 60, "--mark", "--ranges"]
         for what, compare in ((name, loops.layers), (f"{name}, a tool in front", loops.tool_in_front),
                               (f"{name}, Nsight Systems in front", loops.nsight_systems)):
-            with check.claim("45", what):
-                check.say("PASS", f"45: {what}: {compare(name, command)}")
+            check.judge("45", what, compare, name, command)
