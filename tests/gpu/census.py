@@ -14,7 +14,7 @@ GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
 # Name: claim, program, arguments.
 HOSTS = {"static": (1, "launch_forms_static", ["streams"]), "static_graph": (5, "launch_forms_static", ["graph"]),
          "shared": (2, "launch_forms", ["streams"]), "shared_graph": (5, "launch_forms", ["graph"]),
-         "driver": (6, "launch_census_driver", []), "thrust": (56, "launch_forms", ["thrust"]),
+         "driver": (6, "driver_kernels", []), "thrust": (56, "launch_forms", ["thrust"]),
          **{name: (claim, "library_calls.py", [name]) for name, claim in (("cublas", 3), ("cublaslt", 4), ("cudnn", 9), ("nccl", 8))}}
 
 

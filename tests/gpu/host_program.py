@@ -10,7 +10,7 @@ CANNOT_START = 127  # what ld.so exits with
 LINES_OF_A_FAILURE = 3
 # Words of a GPU or a driver that cannot be used as it is; no fault of the program.
 NOT_OURS = ("out of memory", "busy or unavailable", "no CUDA-capable device", "insufficient for CUDA runtime",
-            "unsupported toolchain", "no kernel image")
+            "unsupported toolchain", "no kernel image", "cuInit(0) (100)")
 # Rehearsals are shorter, and run on loaded machines.
 IS_REHEARSAL = "GPU_CHECK_REHEARSAL" in os.environ
 PATIENCE = 3 if IS_REHEARSAL else 1

@@ -215,9 +215,9 @@ class CudnnCalls:
     def execution(self, name, graph, tensors):
         plan = plan_of(self.cudnn, self.handle, graph)
         expect_room(plan.integers(402)[0])  # CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE
-        engine = plan.child(401, CONFIGURATION).child(300, 2)  # _ENGINE_CONFIG; CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR
+        engine = plan.child(401, CONFIGURATION).child(300, ENGINE)  # _ENGINE_CONFIG, CUDNN_ATTR_ENGINECFG_ENGINE
         print(f"about {name}: engine {engine.integers(1301)[0]}", flush=True)  # CUDNN_ATTR_ENGINE_GLOBAL_INDEX
-        pack = Descriptor(self.cudnn, 16, {  # CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR
+        pack = Descriptor(self.cudnn, PACK, {  # CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, _DATA_POINTERS, _WORKSPACE
             1000: (INTEGER, [ord(tensor) for tensor in tensors]), 1001: (POINTER, list(tensors.values())), 1003: (POINTER, [self.workspace])})
         return lambda: self.cudnn("cudnnBackendExecute", self.handle, plan.raw, pack.raw)
 
@@ -251,8 +251,9 @@ def cudnn_calls(driver):
 # cudnnBackendAttributeType_t
 HANDLE, DATA_TYPE, BOOLEAN, INTEGER, POINTER, CONVOLUTION_MODE, HEURISTIC, POINTWISE, DESCRIPTOR = 0, 1, 2, 3, 6, 7, 8, 14, 15
 KINDS = {BOOLEAN: ctypes.c_bool, INTEGER: c_int64, **dict.fromkeys((HANDLE, POINTER, DESCRIPTOR), c_void_p)}  # others: an enumeration
-TENSOR, CONFIGURATION = 17, 3  # cudnnBackendDescriptorType_t
-# The operation's type, and its attributes of image, filter, output and convolution.
+# cudnnBackendDescriptorType_t
+POINTWISE_MODE, SETTINGS, ENGINE, CONFIGURATION, HEURISTICS, PLAN, POINTWISE_OPERATION, GRAPH, PACK, TENSOR = 0, 1, 2, 3, 4, 5, 13, 15, 16, 17
+# The operation's type, and its attributes (CUDNN_ATTR_OPERATION_CONVOLUTION_...) of image, filter, output and convolution.
 DIRECTIONS = {"forward": (10, 704, 703, 705, 702), "backward data": (12, 710, 709, 711, 708), "backward filter": (11, 716, 715, 717, 714)}
 
 
@@ -286,6 +287,7 @@ class Descriptor:
 
 def tensor(cudnn, name, n, c, h, w, is_virtual=False):
     """Channels last, in half precision."""
+    # CUDNN_ATTR_TENSOR_DATA_TYPE, _DIMENSIONS, _STRIDES, _UNIQUE_ID, _BYTE_ALIGNMENT, _IS_VIRTUAL
     return Descriptor(cudnn, TENSOR, {
         901: (DATA_TYPE, [2]), 902: (INTEGER, [n, c, h, w]), 903: (INTEGER, [c * h * w, 1, c * w, c]), 906: (INTEGER, [ord(name)]),
         900: (INTEGER, [16]), **({907: (BOOLEAN, [True])} if is_virtual else {})})
@@ -294,7 +296,8 @@ def tensor(cudnn, name, n, c, h, w, is_virtual=False):
 def convolution(cudnn, direction, images=8, channels=64, height=28, width=56, filters=128, groups=1, is_virtual=False):
     """Filters of 3 x 3 with padding 1, and sums of f32."""
     kind, *numbers = DIRECTIONS[direction]
-    settings = Descriptor(cudnn, 1, {100: (DATA_TYPE, [0]), 101: (CONVOLUTION_MODE, [1]), 106: (INTEGER, [2]),
+    # CUDNN_ATTR_CONVOLUTION_COMP_TYPE, _CONV_MODE, _SPATIAL_DIMS; _DILATIONS, _FILTER_STRIDES, _POST_PADDINGS, _PRE_PADDINGS
+    settings = Descriptor(cudnn, SETTINGS, {100: (DATA_TYPE, [0]), 101: (CONVOLUTION_MODE, [1]), 106: (INTEGER, [2]),
                                      **{number: (INTEGER, [1, 1]) for number in (102, 103, 104, 105)}})
     parts = (tensor(cudnn, "x", images, channels, height, width), tensor(cudnn, "w", filters, channels // groups, 3, 3),
              tensor(cudnn, "y", images, filters, height, width, is_virtual), settings)
@@ -302,7 +305,7 @@ def convolution(cudnn, direction, images=8, channels=64, height=28, width=56, fi
 
 
 def graph_of(cudnn, handle, operations):
-    return Descriptor(cudnn, 15, {800: (HANDLE, [handle]), 801: (DESCRIPTOR, operations)})  # CUDNN_ATTR_OPERATIONGRAPH_HANDLE, _OPS
+    return Descriptor(cudnn, GRAPH, {800: (HANDLE, [handle]), 801: (DESCRIPTOR, operations)})  # CUDNN_ATTR_OPERATIONGRAPH_HANDLE, _OPS
 
 
 def fused_graph(cudnn, handle, **shape):
@@ -311,8 +314,8 @@ def fused_graph(cudnn, handle, **shape):
     y, between = (tensor(cudnn, name, *sizes, is_virtual=True) for name in "ys")
 
     def pointwise(mode, tensors):
-        how = Descriptor(cudnn, 0, {0: (POINTWISE, [mode]), 1: (DATA_TYPE, [0])})
-        return Descriptor(cudnn, 13, {number: (DESCRIPTOR, [part]) for number, part in ((750, how), *tensors.items())})
+        how = Descriptor(cudnn, POINTWISE_MODE, {0: (POINTWISE, [mode]), 1: (DATA_TYPE, [0])})  # CUDNN_ATTR_POINTWISE_MODE, _MATH_PREC
+        return Descriptor(cudnn, POINTWISE_OPERATION, {number: (DESCRIPTOR, [part]) for number, part in ((750, how), *tensors.items())})
 
     # CUDNN_POINTWISE_ADD, _RELU_FWD; CUDNN_ATTR_OPERATION_POINTWISE_XDESC, _BDESC, _YDESC
     add = pointwise(0, {751: y, 752: tensor(cudnn, "b", 1, shape["filters"], 1, 1), 753: between})
@@ -322,12 +325,14 @@ def fused_graph(cudnn, handle, **shape):
 
 def plan_of(cudnn, handle, graph):
     """Returns the first plan of the heuristic that can be made."""
-    heuristic = Descriptor(cudnn, 4, {201: (DESCRIPTOR, [graph]), 200: (HEURISTIC, [1])})  # CUDNN_HEUR_MODE_A
+    # CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, _MODE: CUDNN_HEUR_MODE_A
+    heuristic = Descriptor(cudnn, HEURISTICS, {201: (DESCRIPTOR, [graph]), 200: (HEURISTIC, [3])})
     found, why = [Descriptor(cudnn, CONFIGURATION) for _ in range(16)], "the heuristic has no engine"
     # CUDNN_ATTR_ENGINEHEUR_RESULTS
     for configuration in found[:heuristic.get(202, DESCRIPTOR, array([one.raw for one in found]))]:
         try:
-            return Descriptor(cudnn, 5, {400: (HANDLE, [handle]), 401: (DESCRIPTOR, [configuration])})
+            # CUDNN_ATTR_EXECUTION_PLAN_HANDLE, _ENGINE_CONFIG
+            return Descriptor(cudnn, PLAN, {400: (HANDLE, [handle]), 401: (DESCRIPTOR, [configuration])})
         except RuntimeError as error:
             why = f"no engine of the heuristic: {error}"
     raise RuntimeError(why)
@@ -348,7 +353,7 @@ def look_at(cudnn, handle, direction, groups):
         operation = convolution(cudnn, direction, groups=groups)
         expect_sizes("finalized")
         # The injected library reads the settings when they are handed over: 9.19 without a GPU does not give them back.
-        given, size = Descriptor(cudnn, 1), (c_int64 * 1)()
+        given, size = Descriptor(cudnn, SETTINGS), (c_int64 * 1)()
         answers = [cudnn.words(cudnn.status("cudnnBackendGetAttribute", *asked, c_int64(1), byref(c_int64()), into)) for asked, into in (
             ((operation.raw, settings, DESCRIPTOR), array([given.raw])), ((given.raw, 106, INTEGER), size))]
         figure(f"44: {direction} gives its convolution descriptor back: {answers[0]}, and in it: {answers[1]}")
@@ -368,7 +373,6 @@ def descriptors(driver):
         cudnn, handle = open_cudnn(driver)
     except RuntimeError as error:
         return expect(False, f"38, 44: {error}")
-    getattr(ctypes.CDLL(None), "cudnnGetVersion").restype = c_size_t
     figure(f"38, 44: cuDNN {cudnn.status('cudnnGetVersion')}")
     for direction in DIRECTIONS:
         for groups in (1, 2):
