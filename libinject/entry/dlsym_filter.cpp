@@ -1,11 +1,12 @@
 // The part of our dlsym that is not assembly: which names are wrapped, and what the application
 // gets for them.
 #include "entry/hooked_functions.hpp"
-#include "labels/nvtx_injection.hpp"
+#include "labels/nvtx.hpp"
 #include "libraries/library_calls.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/original_dlsym.hpp"
 
+#include <cstring>
 #include <dlfcn.h>
 
 namespace inline_prof::entry {
@@ -43,11 +44,17 @@ bool is_main_program(void* handle) noexcept {
 }
 
 // In the global scope glibc would find our own export; what matters is what comes after it.
+// Otherwise it is NVTX that asks, and gets ours, which then calls the tool's; unless another tool
+// is chained already.
 FilterAnswer find_nvtx_entry(labels::NvtxEntry& entry, void* handle) noexcept {
   const bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT || is_main_program(handle);
   void* real = is_global ? sys::glibc_dlsym()(RTLD_NEXT, entry.symbol)
                          : sys::original_dlsym()(handle, entry.symbol);
-  return {.result = is_global ? real : labels::wrap_nvtx_entry(entry, real), .jump = nullptr};
+  auto* const ours = reinterpret_cast<void*>(entry.ours);
+  void* known = nullptr;
+  const bool is_tools = !is_global && real != nullptr && real != ours &&
+                        (entry.tools.compare_exchange_strong(known, real) || known == real);
+  return {.result = is_tools ? ours : real, .jump = nullptr};
 }
 
 // For a function of a vendor's library.  dlsym does not find an export of ours that has a version,
@@ -83,7 +90,10 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   if (hooked == nullptr) {
     if (libraries::LibraryCall* call = libraries::call_by_symbol(name))
       return find_call(*call, handle, caller);
-    if (labels::NvtxEntry* nvtx = labels::nvtx_entry(name)) return find_nvtx_entry(*nvtx, handle);
+    for (labels::NvtxEntry& entry : labels::nvtx_entries) {
+      if (name != nullptr && std::strcmp(name, entry.symbol) == 0)
+        return find_nvtx_entry(entry, handle);
+    }
     return pass_on();
   }
 
