@@ -33,25 +33,25 @@
   .set inline_prof_##tag##_##name, inline_prof_call_##name; \
   .symver inline_prof_##tag##_##name, name##@##node, remove;
 
-#define CUBLAS(name, bits)                 \
+#define CUBLAS(name, ...)                  \
   ENTRY(name)                               \
   VERSION(name, v11, libcublas.so.11)      \
   VERSION(name, v12, libcublas.so.12)      \
   VERSION(name, v13, libcublas.so.13)
 
-#define CUBLASLT(name, bits)               \
+#define CUBLASLT(name, ...)                \
   ENTRY(name)                               \
   VERSION(name, v11, libcublasLt.so.11)    \
   VERSION(name, v12, libcublasLt.so.12)    \
   VERSION(name, v13, libcublasLt.so.13)
 
-#define CUDNN(name, bits)                  \
+#define CUDNN(name, ...)                   \
   ENTRY(name)                               \
   VERSION(name, v8, libcudnn.so.8)         \
   VERSION(name, v9, libcudnn.so.9)
 
 // NCCL's symbols have no versions.
-#define NCCL(name, bits)                   \
+#define NCCL(name, ...)                    \
   ENTRY(name)                               \
   .globl name;                             \
   .type name, %function;                   \

@@ -43,26 +43,23 @@ inline constexpr std::array kVendorLibraries{
   });
 }
 
+// The library with the longest name that the symbol begins with: "cublasLt" before "cublas".
+[[nodiscard]] constexpr VendorLibrary library_of(std::string_view symbol) {
+  VendorLibrary found = VendorLibrary::kCublas;
+  for (const VendorLibraryName& each : kVendorLibraries) {
+    if (symbol.starts_with(short_name(each.library).substr(3))) found = each.library;
+  }
+  return found;
+}
+
 struct CallName {
   const char* symbol;
   VendorLibrary library;
 };
-// clang-format takes the lists for one expression.
-// clang-format off
 inline constexpr std::array kCallNames{
-#define INLINE_PROF_CUBLAS_NAME(name, ...) CallName{#name, VendorLibrary::kCublas},
-#define INLINE_PROF_CUBLASLT_NAME(name, ...) CallName{#name, VendorLibrary::kCublasLt},
-#define INLINE_PROF_CUDNN_NAME(name, ...) CallName{#name, VendorLibrary::kCudnn},
-#define INLINE_PROF_NCCL_NAME(name, ...) CallName{#name, VendorLibrary::kNccl},
-    INLINE_PROF_CUBLAS_CALLS(INLINE_PROF_CUBLAS_NAME)
-    INLINE_PROF_CUBLASLT_CALLS(INLINE_PROF_CUBLASLT_NAME)
-    INLINE_PROF_CUDNN_CALLS(INLINE_PROF_CUDNN_NAME)
-    INLINE_PROF_NCCL_CALLS(INLINE_PROF_NCCL_NAME)
-#undef INLINE_PROF_CUBLAS_NAME
-#undef INLINE_PROF_CUBLASLT_NAME
-#undef INLINE_PROF_CUDNN_NAME
-#undef INLINE_PROF_NCCL_NAME
+#define INLINE_PROF_NAME(name, ...) CallName{#name, library_of(#name)},
+    INLINE_PROF_CALLS(INLINE_PROF_NAME)
+#undef INLINE_PROF_NAME
 };
-// clang-format on
 
 }  // namespace inline_prof::libraries

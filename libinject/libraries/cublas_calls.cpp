@@ -145,7 +145,7 @@ struct Positions {
   std::size_t compute = 0;
 };
 
-template <Positions kAt>
+template <const Positions& kAt>
 struct SaidByGemm : Said {
   template <typename... A>
   static record::Op describe(const LibraryCall& call, void* real, A... arguments) {
@@ -170,28 +170,11 @@ constexpr Positions kEx{.a_type = 8, .b_type = 11, .c_type = 15, .compute = 17};
 constexpr Positions kBatchedEx{.batch = 17, .a_type = 8, .b_type = 11, .c_type = 15, .compute = 18};
 constexpr Positions kStridedEx{.batch = 20, .a_type = 8, .b_type = 12, .c_type = 17, .compute = 21};
 
-using Size32 = int;
-using Size64 = std::int64_t;
+template <const Positions& kAt>
+using Gemms = DescribedCall<SaidByGemm<kAt>>;
 
 }  // namespace
 
-#define INLINE_PROF_GEMM(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kPlain>>, Gemm<Size##bits>)
-INLINE_PROF_GEMM_CALLS(INLINE_PROF_GEMM)
-#define INLINE_PROF_BATCHED(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kBatched>>, GemmBatched<Size##bits>)
-INLINE_PROF_GEMM_BATCHED_CALLS(INLINE_PROF_BATCHED)
-#define INLINE_PROF_STRIDED(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kStrided>>, GemmStrided<Size##bits>)
-INLINE_PROF_GEMM_STRIDED_CALLS(INLINE_PROF_STRIDED)
-#define INLINE_PROF_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kEx>>, GemmEx<Size##bits>)
-INLINE_PROF_GEMM_EX_CALLS(INLINE_PROF_EX)
-#define INLINE_PROF_BATCHED_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kBatchedEx>>, GemmBatchedEx<Size##bits>)
-INLINE_PROF_GEMM_BATCHED_EX_CALLS(INLINE_PROF_BATCHED_EX)
-#define INLINE_PROF_STRIDED_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kStridedEx>>, GemmStridedEx<Size##bits>)
-INLINE_PROF_GEMM_STRIDED_EX_CALLS(INLINE_PROF_STRIDED_EX)
+INLINE_PROF_CUBLAS_CALLS(INLINE_PROF_DEFINE_CALL)
 
 }  // namespace inline_prof::libraries

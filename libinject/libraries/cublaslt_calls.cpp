@@ -162,6 +162,6 @@ struct SaidByMatmul {
 
 }  // namespace
 
-INLINE_PROF_DEFINE_CALL(cublasLtMatmul, DescribedCall<SaidByMatmul>, Matmul)
+INLINE_PROF_CUBLASLT_CALLS(INLINE_PROF_DEFINE_CALL)
 
 }  // namespace inline_prof::libraries

@@ -155,15 +155,6 @@ struct DestroyDescriptor {
 
 }  // namespace
 
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionForward, DescribedCall<SaidByConvolution<kForward>>,
-                        cudnn::Convolve)
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardData,
-                        DescribedCall<SaidByConvolution<kBackwardData>>, cudnn::Convolve)
-INLINE_PROF_DEFINE_CALL(cudnnConvolutionBackwardFilter,
-                        DescribedCall<SaidByConvolution<kBackwardFilter>>, cudnn::Convolve)
-INLINE_PROF_DEFINE_CALL(cudnnBackendExecute, DescribedCall<SaidByExecute>, cudnn::BackendExecute)
-INLINE_PROF_DEFINE_CALL(cudnnBackendSetAttribute, SetAttribute, cudnn::BackendSet)
-INLINE_PROF_DEFINE_CALL(cudnnBackendGetAttribute, BackendGetAttribute, cudnn::BackendGet)
-INLINE_PROF_DEFINE_CALL(cudnnBackendDestroyDescriptor, DestroyDescriptor, cudnn::BackendDestroy)
+INLINE_PROF_CUDNN_CALLS(INLINE_PROF_DEFINE_CALL)
 
 }  // namespace inline_prof::libraries

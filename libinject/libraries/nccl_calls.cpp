@@ -446,26 +446,6 @@ struct Ended {
 
 }  // namespace
 
-INLINE_PROF_DEFINE_CALL(ncclAllReduce, Collective<SaidBy<kAllReduce>>, nccl::AllReduce)
-INLINE_PROF_DEFINE_CALL(ncclAllGather, Collective<SaidBy<kAllGather>>, nccl::AllGather)
-INLINE_PROF_DEFINE_CALL(ncclReduceScatter, Collective<SaidBy<kReduceScatter>>, nccl::ReduceScatter)
-INLINE_PROF_DEFINE_CALL(ncclBroadcast, Collective<SaidBy<kBroadcast>>, nccl::Broadcast)
-INLINE_PROF_DEFINE_CALL(ncclBcast, Collective<SaidBy<kBroadcast>>, nccl::Bcast)
-INLINE_PROF_DEFINE_CALL(ncclReduce, Collective<SaidBy<kReduce>>, nccl::Reduce)
-INLINE_PROF_DEFINE_CALL(ncclAlltoAll, Collective<SaidBy<kAlltoAll>>, nccl::AlltoAll)
-INLINE_PROF_DEFINE_CALL(ncclGather, Collective<SaidBy<kGather>>, nccl::Gather)
-INLINE_PROF_DEFINE_CALL(ncclScatter, Collective<SaidBy<kScatter>>, nccl::Scatter)
-INLINE_PROF_DEFINE_CALL(ncclSend, Collective<SaidBy<kSend>>, nccl::Send)
-INLINE_PROF_DEFINE_CALL(ncclRecv, Collective<SaidBy<kRecv>>, nccl::Recv)
-INLINE_PROF_DEFINE_CALL(ncclGroupStart, GroupStart, nccl::GroupStart)
-INLINE_PROF_DEFINE_CALL(ncclGroupEnd, GroupEnd, nccl::GroupEnd)
-INLINE_PROF_DEFINE_CALL(ncclCommInitRank, Noticed<InitRank>, nccl::CommInitRank)
-INLINE_PROF_DEFINE_CALL(ncclCommInitRankConfig, Noticed<InitRank>, nccl::CommInitRankConfig)
-INLINE_PROF_DEFINE_CALL(ncclCommInitRankScalable, Noticed<InitRankScalable>,
-                        nccl::CommInitRankScalable)
-INLINE_PROF_DEFINE_CALL(ncclCommInitAll, Noticed<InitAll>, nccl::CommInitAll)
-INLINE_PROF_DEFINE_CALL(ncclCommSplit, Noticed<Split>, nccl::CommSplit)
-INLINE_PROF_DEFINE_CALL(ncclCommDestroy, Noticed<Ended>, nccl::CommDestroy)
-INLINE_PROF_DEFINE_CALL(ncclCommAbort, Noticed<Ended>, nccl::CommAbort)
+INLINE_PROF_NCCL_CALLS(INLINE_PROF_DEFINE_CALL)
 
 }  // namespace inline_prof::libraries
