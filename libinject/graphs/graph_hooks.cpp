@@ -29,31 +29,24 @@ void released(const char* where, const Note& note) noexcept {
   hook::fenced(where, note);
 }
 
-CUresult instantiated(CUresult result, const CUgraphExec* exec, CUgraph graph,
-                      unsigned long long flags) {
-  if (result != CUDA_SUCCESS || exec == nullptr || *exec == nullptr) return result;
+void instantiated(const CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  if (exec == nullptr || *exec == nullptr) return;
   hook::start_once();
   noted("cuGraphInstantiate", [&] { made(*exec, graph, flags); });
-  return result;
 }
 
-CUresult updated(CUresult result, CUgraphExec exec, CUgraph graph) {
-  if (result == CUDA_SUCCESS) {
-    noted("cuGraphExecUpdate", [&] { updated_from(exec, graph); });
-  }
-  return result;
+void updated(CUgraphExec exec, CUgraph graph) {
+  noted("cuGraphExecUpdate", [&] { updated_from(exec, graph); });
 }
 
 // A change of a node that is not mirrored to our copy.
-CUresult changed(CUresult result, CUgraphExec exec, CUgraphNode node) {
-  if (result != CUDA_SUCCESS) return result;
+void changed(CUgraphExec exec, CUgraphNode node) {
   noted("cuGraphExecNodeSetParams", [&] {
     const std::lock_guard lock(mutex());
     const auto clone_node = clone_node_of(exec, node);
     if (clone_node.graph == nullptr) return;
     give_copy_up(*clone_node.graph, "the program changes nodes of it that are not kernels");
   });
-  return result;
 }
 
 CUresult set_kernel(CUgraphExec exec, CUgraphNode node, void* parameters) {
@@ -75,6 +68,30 @@ void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PA
   CUDA_KERNEL_NODE_PARAMS_v2 same = wanted;
   live_clone().mirror(*clone_node.graph, clone_node.node, set_kernel, &same,
                       LiveClone::Mirrored::kAlways);
+}
+
+void kernel_changed(CUgraphExec exec, CUgraphNode node,
+                    const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  if (parameters == nullptr) return;
+  noted("cuGraphExecKernelNodeSetParams", [&] { follow_kernel(exec, node, *parameters); });
+}
+
+void kernel_changed(CUgraphExec exec, CUgraphNode node,
+                    const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  if (parameters == nullptr) return;
+  const CUDA_KERNEL_NODE_PARAMS_v2 wanted{.func = parameters->func,
+                                          .gridDimX = parameters->gridDimX,
+                                          .gridDimY = parameters->gridDimY,
+                                          .gridDimZ = parameters->gridDimZ,
+                                          .blockDimX = parameters->blockDimX,
+                                          .blockDimY = parameters->blockDimY,
+                                          .blockDimZ = parameters->blockDimZ,
+                                          .sharedMemBytes = parameters->sharedMemBytes,
+                                          .kernelParams = parameters->kernelParams,
+                                          .extra = parameters->extra,
+                                          .kern = nullptr,
+                                          .ctx = nullptr};
+  kernel_changed(exec, node, &wanted);
 }
 
 CUresult set_enabled(CUgraphExec exec, CUgraphNode node, void* is_enabled) {
@@ -101,6 +118,11 @@ CUresult begun(CUresult result) {
     if (hook::Observer* session = hook::observer()) session->capture_begins();
   });
   return result;
+}
+
+void cloned(CUgraph original, const CUgraph* clone) {
+  if (clone == nullptr) return;
+  noted("cuGraphClone", [&] { capture_notes::copy(original, *clone); });
 }
 
 // The capture is over, whatever the call has returned.
@@ -182,113 +204,78 @@ CUresult CUDAAPI hooked_cuGraphLaunch_spare(CUgraphExec graph, CUstream stream) 
   return graph_launch<hook::kSpare>(graph, stream);
 }
 
-CUresult CUDAAPI hooked_cuGraphInstantiate(CUgraphExec* exec, CUgraph graph,
-                                           CUgraphNode* error_node, char* log,
-                                           std::size_t log_bytes) {
-  return instantiated(original_cuGraphInstantiate(exec, graph, error_node, log, log_bytes), exec,
-                      graph, 0);
-}
-
-CUresult CUDAAPI hooked_cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph,
-                                              CUgraphNode* error_node, char* log,
-                                              std::size_t log_bytes) {
-  return instantiated(original_cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes), exec,
-                      graph, 0);
-}
-
-CUresult CUDAAPI hooked_cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
-                                                    unsigned long long flags) {
-  return instantiated(original_cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags);
-}
-
-CUresult CUDAAPI hooked_cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
-                                                     CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const CUresult result = original_cuGraphInstantiateWithParams(exec, graph, parameters);
-  return instantiated(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
-}
-
-CUresult CUDAAPI hooked_cuGraphInstantiateWithParams_ptsz(
-    CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const CUresult result = original_cuGraphInstantiateWithParams_ptsz(exec, graph, parameters);
-  return instantiated(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
-}
-
-CUresult CUDAAPI hooked_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
-                                          CUgraphExecUpdateResult* update) {
-  return updated(original_cuGraphExecUpdate(exec, graph, error_node, update), exec, graph);
-}
-
-CUresult CUDAAPI hooked_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
-                                             CUgraphExecUpdateResultInfo* update) {
-  return updated(original_cuGraphExecUpdate_v2(exec, graph, update), exec, graph);
-}
-
-CUresult CUDAAPI hooked_cuGraphExecKernelNodeSetParams(
-    CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  const CUresult result = original_cuGraphExecKernelNodeSetParams(exec, node, parameters);
-  if (result != CUDA_SUCCESS || parameters == nullptr) return result;
-  const CUDA_KERNEL_NODE_PARAMS_v2 wanted{.func = parameters->func,
-                                          .gridDimX = parameters->gridDimX,
-                                          .gridDimY = parameters->gridDimY,
-                                          .gridDimZ = parameters->gridDimZ,
-                                          .blockDimX = parameters->blockDimX,
-                                          .blockDimY = parameters->blockDimY,
-                                          .blockDimZ = parameters->blockDimZ,
-                                          .sharedMemBytes = parameters->sharedMemBytes,
-                                          .kernelParams = parameters->kernelParams,
-                                          .extra = parameters->extra,
-                                          .kern = nullptr,
-                                          .ctx = nullptr};
-  noted("cuGraphExecKernelNodeSetParams", [&] { follow_kernel(exec, node, wanted); });
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuGraphExecKernelNodeSetParams_v2(
-    CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
-  const CUresult result = original_cuGraphExecKernelNodeSetParams_v2(exec, node, parameters);
-  if (result != CUDA_SUCCESS || parameters == nullptr) return result;
-  noted("cuGraphExecKernelNodeSetParams", [&] { follow_kernel(exec, node, *parameters); });
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                                       const CUDA_MEMCPY3D* parameters,
-                                                       CUcontext context) {
-  return changed(original_cuGraphExecMemcpyNodeSetParams(exec, node, parameters, context), exec,
-                 node);
-}
-
-CUresult CUDAAPI hooked_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                                       const CUDA_MEMSET_NODE_PARAMS* parameters,
-                                                       CUcontext context) {
-  return changed(original_cuGraphExecMemsetNodeSetParams(exec, node, parameters, context), exec,
-                 node);
-}
-
-// Changes of nodes that are not mirrored.
-#define INLINE_PROF_NODE_CHANGE(symbol, Value)                                        \
-  CUresult CUDAAPI hooked_##symbol(CUgraphExec exec, CUgraphNode node, Value value) { \
-    return changed(original_##symbol(exec, node, value), exec, node);                 \
+// `note` is done after a call that succeeded.
+#define INLINE_PROF_AFTER(symbol, parameters, arguments, note) \
+  CUresult CUDAAPI hooked_##symbol parameters {                \
+    const CUresult result = original_##symbol arguments;       \
+    if (result == CUDA_SUCCESS) note;                          \
+    return result;                                             \
   }
-INLINE_PROF_NODE_CHANGE(cuGraphExecHostNodeSetParams, const CUDA_HOST_NODE_PARAMS*)
-INLINE_PROF_NODE_CHANGE(cuGraphExecChildGraphNodeSetParams, CUgraph)
-INLINE_PROF_NODE_CHANGE(cuGraphExecEventRecordNodeSetEvent, CUevent)
-INLINE_PROF_NODE_CHANGE(cuGraphExecEventWaitNodeSetEvent, CUevent)
-INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresSignalNodeSetParams,
-                        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS*)
-INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresWaitNodeSetParams,
-                        const CUDA_EXT_SEM_WAIT_NODE_PARAMS*)
-INLINE_PROF_NODE_CHANGE(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS*)
-INLINE_PROF_NODE_CHANGE(cuGraphExecNodeSetParams, CUgraphNodeParams*)
-#undef INLINE_PROF_NODE_CHANGE
+INLINE_PROF_AFTER(cuGraphInstantiate,
+                  (CUgraphExec * exec, CUgraph graph, CUgraphNode* error_node, char* log,
+                   std::size_t log_bytes),
+                  (exec, graph, error_node, log, log_bytes), instantiated(exec, graph, 0))
+INLINE_PROF_AFTER(cuGraphInstantiate_v2,
+                  (CUgraphExec * exec, CUgraph graph, CUgraphNode* error_node, char* log,
+                   std::size_t log_bytes),
+                  (exec, graph, error_node, log, log_bytes), instantiated(exec, graph, 0))
+INLINE_PROF_AFTER(cuGraphInstantiateWithFlags,
+                  (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
+                  (exec, graph, flags), instantiated(exec, graph, flags))
+INLINE_PROF_AFTER(cuGraphInstantiateWithParams,
+                  (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters),
+                  (exec, graph, parameters),
+                  instantiated(exec, graph, parameters == nullptr ? 0 : parameters->flags))
+INLINE_PROF_AFTER(cuGraphInstantiateWithParams_ptsz,
+                  (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters),
+                  (exec, graph, parameters),
+                  instantiated(exec, graph, parameters == nullptr ? 0 : parameters->flags))
+INLINE_PROF_AFTER(cuGraphExecUpdate,
+                  (CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
+                   CUgraphExecUpdateResult* update),
+                  (exec, graph, error_node, update), updated(exec, graph))
+INLINE_PROF_AFTER(cuGraphExecUpdate_v2,
+                  (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* update),
+                  (exec, graph, update), updated(exec, graph))
+INLINE_PROF_AFTER(cuGraphExecMemcpyNodeSetParams,
+                  (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* parameters,
+                   CUcontext context),
+                  (exec, node, parameters, context), changed(exec, node))
+INLINE_PROF_AFTER(cuGraphExecMemsetNodeSetParams,
+                  (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* parameters,
+                   CUcontext context),
+                  (exec, node, parameters, context), changed(exec, node))
+INLINE_PROF_AFTER(cuGraphClone, (CUgraph * clone, CUgraph original), (clone, original),
+                  cloned(original, clone))
+INLINE_PROF_AFTER(cuGraphRetainUserObject,
+                  (CUgraph graph, CUuserObject object, unsigned count, unsigned flags),
+                  (graph, object, count, flags),
+                  noted("cuGraphRetainUserObject", [&] { references_held(graph); }))
 
-CUresult CUDAAPI hooked_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node,
-                                              unsigned is_enabled) {
-  const CUresult result = original_cuGraphNodeSetEnabled(exec, node, is_enabled);
-  if (result != CUDA_SUCCESS) return result;
-  noted("cuGraphNodeSetEnabled", [&] { follow_enabled(exec, node, is_enabled); });
-  return result;
-}
+#define INLINE_PROF_NODE_CHANGE(symbol, Value, note)                                  \
+  CUresult CUDAAPI hooked_##symbol(CUgraphExec exec, CUgraphNode node, Value value) { \
+    const CUresult result = original_##symbol(exec, node, value);                     \
+    if (result == CUDA_SUCCESS) note;                                                 \
+    return result;                                                                    \
+  }
+INLINE_PROF_NODE_CHANGE(cuGraphExecKernelNodeSetParams, const CUDA_KERNEL_NODE_PARAMS_v1*,
+                        kernel_changed(exec, node, value))
+INLINE_PROF_NODE_CHANGE(cuGraphExecKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS_v2*,
+                        kernel_changed(exec, node, value))
+INLINE_PROF_NODE_CHANGE(cuGraphNodeSetEnabled, unsigned,
+                        noted("cuGraphNodeSetEnabled", [&] { follow_enabled(exec, node, value); }))
+INLINE_PROF_NODE_CHANGE(cuGraphExecHostNodeSetParams, const CUDA_HOST_NODE_PARAMS*,
+                        changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecChildGraphNodeSetParams, CUgraph, changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecEventRecordNodeSetEvent, CUevent, changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecEventWaitNodeSetEvent, CUevent, changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresSignalNodeSetParams,
+                        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS*, changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresWaitNodeSetParams,
+                        const CUDA_EXT_SEM_WAIT_NODE_PARAMS*, changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS*,
+                        changed(exec, node))
+INLINE_PROF_NODE_CHANGE(cuGraphExecNodeSetParams, CUgraphNodeParams*, changed(exec, node))
 
 CUresult CUDAAPI hooked_cuGraphExecDestroy(CUgraphExec exec) {
   released("cuGraphExecDestroy", [&] { before_exec_is_destroyed(exec); });
@@ -298,23 +285,6 @@ CUresult CUDAAPI hooked_cuGraphExecDestroy(CUgraphExec exec) {
 CUresult CUDAAPI hooked_cuGraphDestroy(CUgraph graph) {
   released("cuGraphDestroy", [&] { before_graph_is_destroyed(graph); });
   return original_cuGraphDestroy(graph);
-}
-
-CUresult CUDAAPI hooked_cuGraphClone(CUgraph* clone, CUgraph original) {
-  const CUresult result = original_cuGraphClone(clone, original);
-  if (result == CUDA_SUCCESS && clone != nullptr) {
-    noted("cuGraphClone", [&] { capture_notes::copy(original, *clone); });
-  }
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count,
-                                                unsigned flags) {
-  const CUresult result = original_cuGraphRetainUserObject(graph, object, count, flags);
-  if (result == CUDA_SUCCESS) {
-    noted("cuGraphRetainUserObject", [&] { references_held(graph); });
-  }
-  return result;
 }
 
 // The beginning of a capture, for both kinds of default stream.

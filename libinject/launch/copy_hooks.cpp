@@ -159,53 +159,38 @@ Copy fill_of(std::uint64_t bytes) noexcept {
         [&] { return original_##symbol##suffix arguments; });                   \
   }
 
-INLINE_PROF_COPY(cuMemcpy, _ptds, nullptr, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
-                 (to, from, bytes), note_synchronous(), copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpyAsync, _ptsz, stream,
-                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-                 (to, from, bytes, stream), note_copy_between(to, from),
-                 copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpyHtoD_v2, _ptds, nullptr,
-                 (CUdeviceptr to, const void* from, std::size_t bytes), (to, from, bytes),
-                 note_synchronous_copy("cuMemcpyHtoD"), copy_to_device(from, bytes))
-INLINE_PROF_COPY(cuMemcpyHtoDAsync_v2, _ptsz, stream,
-                 (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream),
-                 (to, from, bytes, stream), note_asynchronous_copy("cuMemcpyHtoDAsync"),
-                 copy_to_device(from, bytes))
-INLINE_PROF_COPY(cuMemcpyDtoH_v2, _ptds, nullptr, (void* to, CUdeviceptr from, std::size_t bytes),
-                 (to, from, bytes), note_wait("cuMemcpyDtoH"), copy_from_device(to, bytes))
-INLINE_PROF_COPY(cuMemcpyDtoHAsync_v2, _ptsz, stream,
-                 (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-                 (to, from, bytes, stream), note_asynchronous_copy("cuMemcpyDtoHAsync"),
-                 copy_from_device(to, bytes))
-INLINE_PROF_COPY(cuMemcpyDtoD_v2, _ptds, nullptr,
-                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes), (to, from, bytes),
-                 note_synchronous(), copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpyDtoDAsync_v2, _ptsz, stream,
-                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-                 (to, from, bytes, stream), note_nothing(), copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpyPeer, _ptds, nullptr,
-                 (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                  std::size_t bytes),
-                 (to, to_context, from, from_context, bytes), note_nothing(),
-                 copy_between(to, from, bytes))
-INLINE_PROF_COPY(cuMemcpyPeerAsync, _ptsz, stream,
-                 (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                  std::size_t bytes, CUstream stream),
-                 (to, to_context, from, from_context, bytes, stream), note_nothing(),
-                 copy_between(to, from, bytes))
-#define INLINE_PROF_COPY_OF(symbol, Descriptor, note) \
-  INLINE_PROF_COPY(symbol, _ptds, nullptr, (const Descriptor* what), (what), note, copy_of(what))
-#define INLINE_PROF_COPY_OF_ASYNC(symbol, Descriptor)                                \
-  INLINE_PROF_COPY(symbol, _ptsz, stream, (const Descriptor* what, CUstream stream), \
-                   (what, stream), note_nothing(), copy_of(what))
-INLINE_PROF_COPY_OF(cuMemcpy2D_v2, CUDA_MEMCPY2D, note_synchronous())
-INLINE_PROF_COPY_OF(cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, note_synchronous())
-INLINE_PROF_COPY_OF(cuMemcpy3D_v2, CUDA_MEMCPY3D, note_synchronous())
-INLINE_PROF_COPY_OF(cuMemcpy3DPeer, CUDA_MEMCPY3D_PEER, note_nothing())
-INLINE_PROF_COPY_OF_ASYNC(cuMemcpy2DAsync_v2, CUDA_MEMCPY2D)
-INLINE_PROF_COPY_OF_ASYNC(cuMemcpy3DAsync_v2, CUDA_MEMCPY3D)
-INLINE_PROF_COPY_OF_ASYNC(cuMemcpy3DPeerAsync, CUDA_MEMCPY3D_PEER)
+// A function and its asynchronous form, which has a stream as well.
+#define INLINE_PROF_LIST(...) __VA_ARGS__
+#define INLINE_PROF_COPIES(symbol, form, async, parameters, arguments, note, async_note, what)   \
+  INLINE_PROF_COPY(symbol##form, _ptds, nullptr, parameters, arguments, note, what)              \
+  INLINE_PROF_COPY(symbol##async, _ptsz, stream, (INLINE_PROF_LIST parameters, CUstream stream), \
+                   (INLINE_PROF_LIST arguments, stream), async_note, what)
+INLINE_PROF_COPIES(cuMemcpy, , Async, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
+                   (to, from, bytes), note_synchronous(), note_copy_between(to, from),
+                   copy_between(to, from, bytes))
+INLINE_PROF_COPIES(cuMemcpyHtoD, _v2, Async_v2,
+                   (CUdeviceptr to, const void* from, std::size_t bytes), (to, from, bytes),
+                   note_synchronous_copy("cuMemcpyHtoD"),
+                   note_asynchronous_copy("cuMemcpyHtoDAsync"), copy_to_device(from, bytes))
+INLINE_PROF_COPIES(cuMemcpyDtoH, _v2, Async_v2, (void* to, CUdeviceptr from, std::size_t bytes),
+                   (to, from, bytes), note_wait("cuMemcpyDtoH"),
+                   note_asynchronous_copy("cuMemcpyDtoHAsync"), copy_from_device(to, bytes))
+INLINE_PROF_COPIES(cuMemcpyDtoD, _v2, Async_v2,
+                   (CUdeviceptr to, CUdeviceptr from, std::size_t bytes), (to, from, bytes),
+                   note_synchronous(), note_nothing(), copy_between(to, from, bytes))
+INLINE_PROF_COPIES(cuMemcpyPeer, , Async,
+                   (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                    std::size_t bytes),
+                   (to, to_context, from, from_context, bytes), note_nothing(), note_nothing(),
+                   copy_between(to, from, bytes))
+INLINE_PROF_COPIES(cuMemcpy2D, _v2, Async_v2, (const CUDA_MEMCPY2D* copy), (copy),
+                   note_synchronous(), note_nothing(), copy_of(copy))
+INLINE_PROF_COPY(cuMemcpy2DUnaligned_v2, _ptds, nullptr, (const CUDA_MEMCPY2D* copy), (copy),
+                 note_synchronous(), copy_of(copy))
+INLINE_PROF_COPIES(cuMemcpy3D, _v2, Async_v2, (const CUDA_MEMCPY3D* copy), (copy),
+                   note_synchronous(), note_nothing(), copy_of(copy))
+INLINE_PROF_COPIES(cuMemcpy3DPeer, , Async, (const CUDA_MEMCPY3D_PEER* copy), (copy),
+                   note_nothing(), note_nothing(), copy_of(copy))
 INLINE_PROF_COPY(cuMemcpyBatchAsync, _ptsz, stream,
                  (CUdeviceptr * to, CUdeviceptr* from, std::size_t* bytes, std::size_t count,
                   void* attributes, std::size_t* places, std::size_t attribute_count,
@@ -226,24 +211,15 @@ INLINE_PROF_COPY(cuMemcpy3DBatchAsync_v2, _ptsz, stream,
                  (std::size_t count, void* boxes, unsigned long long flags, CUstream stream),
                  (count, boxes, flags, stream), note_nothing(), copy_of_boxes(boxes, count))
 // Fills of values with so many bits.
-#define INLINE_PROF_FILL(bits, Value)                                                          \
-  INLINE_PROF_COPY(cuMemsetD##bits##_v2, _ptds, nullptr,                                       \
-                   (CUdeviceptr to, Value value, std::size_t count), (to, value, count),       \
-                   note_nothing(), fill_of(std::uint64_t{count} * sizeof value))               \
-  INLINE_PROF_COPY(cuMemsetD##bits##Async, _ptsz, stream,                                      \
-                   (CUdeviceptr to, Value value, std::size_t count, CUstream stream),          \
-                   (to, value, count, stream), note_nothing(),                                 \
-                   fill_of(std::uint64_t{count} * sizeof value))                               \
-  INLINE_PROF_COPY(                                                                            \
-      cuMemsetD2D##bits##_v2, _ptds, nullptr,                                                  \
-      (CUdeviceptr to, std::size_t pitch, Value value, std::size_t width, std::size_t height), \
-      (to, pitch, value, width, height), note_nothing(),                                       \
-      fill_of(std::uint64_t{width} * height * sizeof value))                                   \
-  INLINE_PROF_COPY(cuMemsetD2D##bits##Async, _ptsz, stream,                                    \
-                   (CUdeviceptr to, std::size_t pitch, Value value, std::size_t width,         \
-                    std::size_t height, CUstream stream),                                      \
-                   (to, pitch, value, width, height, stream), note_nothing(),                  \
-                   fill_of(std::uint64_t{width} * height * sizeof value))
+#define INLINE_PROF_FILL(bits, Value)                                                              \
+  INLINE_PROF_COPIES(cuMemsetD##bits, _v2, Async,                                                  \
+                     (CUdeviceptr to, Value value, std::size_t count), (to, value, count),         \
+                     note_nothing(), note_nothing(), fill_of(std::uint64_t{count} * sizeof value)) \
+  INLINE_PROF_COPIES(                                                                              \
+      cuMemsetD2D##bits, _v2, Async,                                                               \
+      (CUdeviceptr to, std::size_t pitch, Value value, std::size_t width, std::size_t height),     \
+      (to, pitch, value, width, height), note_nothing(), note_nothing(),                           \
+      fill_of(std::uint64_t{width} * height * sizeof value))
 INLINE_PROF_FILL(8, unsigned char)
 INLINE_PROF_FILL(16, unsigned short)
 INLINE_PROF_FILL(32, unsigned)
