@@ -1,5 +1,4 @@
 // inline_prof_abi_v1: the table of functions that the macros look up.
-#include "graphs/capture_notes.hpp"
 #include "hook/export.hpp"
 #include "hook/guard.hpp"
 #include "labels/layer_path.hpp"
@@ -94,34 +93,10 @@ std::uint32_t abi_wants() noexcept {
   return wanted;
 }
 
-void abi_layer_set(std::uint64_t id, const char* path) noexcept {
-  labels::set_range(id, path);
-}
-
-void abi_layer_end(std::uint64_t id) noexcept {
-  labels::end_set_range(id);
-}
-
-void abi_layer_follow(std::uint64_t id, const char* const* path) noexcept {
-  labels::follow_range(id, path);
-}
-
-void abi_call_open() noexcept {
-  session::OperatorLearning::open_call();
-}
-
-int abi_call_launches() noexcept {
-  return session::OperatorLearning::launches_in_call();
-}
-
 void abi_call_close(const char* name, const char* layer, const inline_prof_work* works,
                     int work_count) noexcept {
   hook::fenced("call_close",
                [&] { session::OperatorLearning::close_call(name, layer, works, work_count); });
-}
-
-void abi_wake(int (*schedule)(int (*work)(void*), void*), int (*work)(void*)) noexcept {
-  session::trigger::let_wake(schedule, work);
 }
 
 constexpr inline_prof_abi kTable{
@@ -136,13 +111,13 @@ constexpr inline_prof_abi kTable{
     .unit_test_stop = abi_unit_test_stop,
     .op = abi_op,
     .wants = abi_wants,
-    .layer_set = abi_layer_set,
-    .layer_end = abi_layer_end,
-    .layer_follow = abi_layer_follow,
-    .call_open = abi_call_open,
-    .call_launches = abi_call_launches,
+    .layer_set = labels::set_range,
+    .layer_end = labels::end_set_range,
+    .layer_follow = labels::follow_range,
+    .call_open = session::OperatorLearning::open_call,
+    .call_launches = session::OperatorLearning::launches_in_call,
     .call_close = abi_call_close,
-    .wake = abi_wake,
+    .wake = session::trigger::let_wake,
 };
 
 }  // namespace
