@@ -1,7 +1,5 @@
 #include "schedule/launch_log.hpp"
 
-#include <algorithm>
-
 namespace inline_prof::schedule {
 namespace {
 

@@ -2,6 +2,8 @@
 // links and hashes, so that a search visits few of them again.
 #pragma once
 
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -49,7 +51,8 @@ class LaunchLog {
     if (updates) updates_[kernel] = true;
     const std::uint64_t before = hashes_.empty() ? hash_before_ : hashes_.back();
     launches_.push_back(kernel);
-    hashes_.push_back(before * HashBase::kValue + mixed(kernel));
+    // Mixed: a polynomial of small numbers would make equal hashes likely.
+    hashes_.push_back(before * HashBase::kValue + base::SplitMix64(kernel).next());
     link(launches_.size() - 1);
   }
   // Notes that the host waited for the device before the next launch.
@@ -111,15 +114,6 @@ class LaunchLog {
   static constexpr auto kLargePowers =
       HashBase::powers_of<kMostLaunches / HashBase::kSmallPowers + 1>(kPowers.back() *
                                                                       HashBase::kValue);
-
-  // SplitMix64's finalizer (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
-  // generators", OOPSLA 2014): a polynomial of small numbers would make equal hashes likely.
-  static std::uint64_t mixed(std::uint64_t value) {
-    value += HashBase::kValue;
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31U);
-  }
 
   [[nodiscard]] std::uint64_t hash_up_to(std::size_t launch) const {
     return launch == 0 ? hash_before_ : hashes_[launch - 1];

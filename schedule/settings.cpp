@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cstddef>
-#include <string_view>
 #include <system_error>
 
 namespace inline_prof::schedule {

@@ -2,7 +2,6 @@
 
 #include "schedule/iteration_follower.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace inline_prof::entry {
 

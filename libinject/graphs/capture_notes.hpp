@@ -7,7 +7,6 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <list>
-#include <span>
 #include <unordered_set>
 
 namespace inline_prof::graphs {

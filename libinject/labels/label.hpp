@@ -3,7 +3,6 @@
 
 #include <inline_prof/abi.h>
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 

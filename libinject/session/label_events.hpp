@@ -9,7 +9,6 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <string>
 
 namespace inline_prof::session {
 

@@ -1,7 +1,6 @@
 // Messages to the user, on stderr.  A run without problems prints nothing.
 #pragma once
 
-#include <cstddef>
 #include <span>
 
 namespace inline_prof::sys {

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdio>
 #include <ctime>
 #include <fcntl.h>
-#include <string_view>
 #include <unistd.h>
 
 namespace inline_prof::sys {

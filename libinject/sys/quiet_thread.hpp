@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <ctime>
-#include <initializer_list>
 #include <pthread.h>
 
 namespace inline_prof::sys {

@@ -9,7 +9,6 @@
 
 #include <inline_prof/profile_lookup.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
