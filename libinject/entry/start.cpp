@@ -10,6 +10,7 @@
 #include "sys/config.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <atomic>
@@ -98,6 +99,8 @@ void start() {
     return sys::turn_off("configuration", error.what());
   }
   if (!config) return sys::turn_off_silently();
+  for (const std::string& warning : config->warnings)
+    sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
   if (!settle_backend(*config)) return;
   const bool is_backend = config->backend == sys::Backend::kCupti;
   const bool is_cross_check = config->cupti_cross_check;

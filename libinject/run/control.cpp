@@ -99,7 +99,6 @@ class Asked {
       if (const auto equals = entry.find('='); equals != std::string::npos)
         setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
     }
-    setenv("INLINE_PROF_LOG", "quiet", 1);
     const auto config = sys::read_config();
     if (!config) throw std::runtime_error("its settings say that it measures nothing");
     // As the process itself sees it, which may be in a container.

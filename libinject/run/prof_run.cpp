@@ -110,40 +110,8 @@ void say(const std::string& words) {
   fmt::print(stderr, "prof-run: {}\n", words);
 }
 
-// Sets a variable for the scope's duration.
-class VariableForNow {
- public:
-  VariableForNow(const char* name, const char* value) : name_(name) {
-    const char* before = std::getenv(name);
-    was_set_ = before != nullptr;
-    if (was_set_) before_ = before;
-    setenv(name, value, 1);
-  }
-  ~VariableForNow() {
-    if (was_set_) {
-      setenv(name_, before_.c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-  VariableForNow(const VariableForNow&) = delete;
-  VariableForNow& operator=(const VariableForNow&) = delete;
-
- private:
-  const char* name_;
-  std::string before_;
-  bool was_set_ = false;
-};
-
 // Refuses what the injected library would refuse, before anything runs. Throws ConfigError.
 void check_settings() {
-  {
-    // A disabled run reads the log level and nothing else.
-    const VariableForNow disabled("INLINE_PROF_DISABLE", "1");
-    static_cast<void>(sys::read_config());
-  }
-  // The injected library warns of unknown names itself.
-  const VariableForNow quiet("INLINE_PROF_LOG", "quiet");
   const auto config = sys::read_config();
   if (!config || config->schedule_path.empty()) return;
   if (access(config->schedule_path.c_str(), R_OK) != 0) {

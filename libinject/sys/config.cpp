@@ -374,7 +374,7 @@ bool rank_is_wanted(std::int64_t rank) {
 
 constexpr std::string_view kPrefix = "INLINE_PROF_";
 
-void warn_of_unknown_names(Config& config) {
+void note_unknown_names(Config& config) {
   std::array<std::string_view, kVariables.size()> names{};
   std::transform(kVariables.begin(), kVariables.end(), names.begin(),
                  [](const Variable& each) { return std::string_view(each.name); });
@@ -387,7 +387,6 @@ void warn_of_unknown_names(Config& config) {
     std::string warning = name + ": unknown variable; ";
     if (!near.empty()) warning.append("did you mean ").append(near).append("? ");
     warning.append("prof-run --help-env lists the known ones");
-    say(LogLevel::kWarning, "%s", warning.c_str());
     config.warnings.push_back(std::move(warning));
   }
 }
@@ -459,7 +458,7 @@ std::optional<Config> read_config() {
   config.graph_warmup =
       integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT").value_or(config.graph_warmup);
 
-  warn_of_unknown_names(config);
+  note_unknown_names(config);
   return config;
 }
 

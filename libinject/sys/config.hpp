@@ -76,7 +76,7 @@ struct Config {
   std::optional<std::int64_t> world_size;
   std::optional<std::int64_t> local_rank;
 
-  std::vector<std::string> warnings;  // unknown names; each was reported on stderr
+  std::vector<std::string> warnings;  // of unknown names
 };
 
 // Reads the environment. Returns nothing if profiling is not wanted (disabled, or this rank is not
