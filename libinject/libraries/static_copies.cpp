@@ -1,17 +1,15 @@
 #include "libraries/static_copies.hpp"
 
+#include "base/elf_reader.hpp"
 #include "libraries/library_calls.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <mutex>
 #include <set>
 #include <string_view>
-#include <unistd.h>
 
 namespace inline_prof::libraries {
 namespace {
@@ -60,37 +58,10 @@ int add_path(dl_phdr_info* object, std::size_t, void* data) {
   return 0;
 }
 
-// Trusts no offset in the file, and does not map it: if a mapped file shrinks, access raises
-// SIGBUS.
-class File {
- public:
-  explicit File(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~File() {
-    if (file_ >= 0) close(file_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  template <typename Value>
-  [[nodiscard]] std::vector<Value> read(std::uint64_t offset, std::uint64_t bytes) const {
-    constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
-    if (file_ < 0 || bytes > most_bytes) return {};
-    std::vector<Value> values(bytes / sizeof(Value));
-    const auto wanted = static_cast<ssize_t>(values.size() * sizeof(Value));
-    if (pread(file_, values.data(), static_cast<std::size_t>(wanted), static_cast<off_t>(offset)) !=
-        wanted)
-      return {};
-    return values;
-  }
-
- private:
-  int file_;
-};
-
 // Returns the libraries whose functions the file defines itself.
 std::set<VendorLibrary> libraries_in(const std::string& path) {
   std::set<VendorLibrary> found;
-  const File file(path);
+  const base::ElfReader file(path);
   const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
   if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0 ||
       headers[0].e_ident[EI_CLASS] != ELFCLASS64) {
@@ -99,19 +70,11 @@ std::set<VendorLibrary> libraries_in(const std::string& path) {
   const auto sections = file.read<Elf64_Shdr>(
       headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
   for (const Elf64_Shdr& section : sections) {
-    if ((section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) ||
-        section.sh_link >= sections.size())
-      continue;
-    const Elf64_Shdr& strings = sections[section.sh_link];
-    auto names = file.read<char>(strings.sh_offset, strings.sh_size);
-    names.push_back('\0');
-    for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
-      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
-          symbol.st_name >= names.size())
-        continue;
-      if (const LibraryCall* call = call_by_symbol(&names[symbol.st_name]))
-        found.insert(call->library);
-    }
+    if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) continue;
+    file.each_symbol(sections, section, [&](const Elf64_Sym& symbol, const char* name) {
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) return;
+      if (const LibraryCall* call = call_by_symbol(name)) found.insert(call->library);
+    });
   }
   return found;
 }
