@@ -6,6 +6,7 @@
 #include "launch/kernel_name.hpp"
 #include "launch/launch_filter.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/handle_table.hpp"
 #include "sys/large_stack.hpp"
 #include "timer/driver_scope.hpp"
 
@@ -23,41 +24,7 @@ constexpr std::uint64_t kBytesPerNode = 1024;
 // each time would slow the application down.
 constexpr int kMostUpdates = 4;
 
-// --- exec -> ExecutableGraph, lock-free for readers
-
-constexpr std::size_t kExecs = 4096;
-constexpr std::size_t kLongestExecProbe = 64;
-
-struct ExecPlace {
-  std::atomic<CUgraphExec> exec{nullptr};
-  std::atomic<ExecutableGraph*> graph{nullptr};
-};
-
-constinit std::array<ExecPlace, kExecs> places{};
-
-std::size_t home(CUgraphExec exec) noexcept {
-  // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4).
-  return (reinterpret_cast<std::uintptr_t>(exec) >> 4) * 0x9E3779B97F4A7C15ULL >> 52;
-}
-
-// The slot of a destroyed exec stays, without a graph, so that probing still finds those behind it;
-// the handle may also be reused.
-ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
-  ExecPlace* vacant = nullptr;
-  for (std::size_t probe = 0; probe < kLongestExecProbe; ++probe) {
-    ExecPlace& place = places[(home(exec) + probe) % kExecs];
-    CUgraphExec here = place.exec.load(std::memory_order_acquire);
-    if (here == exec) return &place;
-    if (vacant == nullptr &&
-        (here == nullptr || place.graph.load(std::memory_order_relaxed) == nullptr))
-      vacant = &place;
-    if (here == nullptr) break;
-  }
-  if (!may_insert || vacant == nullptr) return nullptr;
-  vacant->graph.store(nullptr, std::memory_order_relaxed);
-  vacant->exec.store(exec, std::memory_order_release);
-  return vacant;
-}
+constinit sys::HandleTable<CUgraphExec, ExecutableGraph, 4096> execs;
 
 // So many graphs are followed at a time, destroyed ones of the same run among them.  A training
 // program has one for each of its batch shapes; one that makes a graph of another shape in each
@@ -384,8 +351,7 @@ std::mutex& mutex() noexcept {
 }
 
 ExecutableGraph* of(CUgraphExec exec) noexcept {
-  const ExecPlace* place = place_of(exec, false);
-  return place == nullptr ? nullptr : place->graph.load(std::memory_order_acquire);
+  return execs.find(exec);
 }
 
 ExecutableGraph* known_or_new(CUgraphExec exec) {
@@ -393,12 +359,12 @@ ExecutableGraph* known_or_new(CUgraphExec exec) {
   hook::Observer* session = hook::observer();
   const std::lock_guard lock(mutex());
   if (is_full() || session == nullptr || session->graph_needs().is_planned) return nullptr;
-  ExecPlace* place = place_of(exec, true);
+  auto* const place = execs.place_of(exec, true);
   if (place == nullptr) return nullptr;
   ExecutableGraph& graph = add(0);
   graph.why_whole = "it was made before profiling began, or by a call that is not seen";
   graph.exec.store(exec);
-  place->graph.store(&graph, std::memory_order_release);
+  place->store(&graph, std::memory_order_release);
   return &graph;
 }
 
@@ -407,7 +373,7 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   if (ExecutableGraph* former = of(exec)) {
     const std::lock_guard lock(mutex());
     vacate(*former);
-    place_of(exec, true)->graph.store(nullptr, std::memory_order_release);
+    execs.place_of(exec, true)->store(nullptr, std::memory_order_release);
   }
   hook::Observer* session = hook::observer();
   if (session == nullptr) return;
@@ -418,7 +384,7 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   Reading reading = read(source);
   PrivateCopy copy = private_copy(source, flags, reading, &needs);
   const std::lock_guard lock(mutex());
-  ExecPlace* place = place_of(exec, true);
+  auto* const place = execs.place_of(exec, true);
   if (needs.is_planned && vacant_graph(reading.signature) == nullptr) ++registry().made_late;
   ExecutableGraph* room = place == nullptr ? nullptr : graph_for(reading.signature);
   if (room == nullptr) {
@@ -431,7 +397,7 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   ++graph.times_made;
   graph.generation.fetch_add(1, std::memory_order_release);
   graph.exec.store(exec, std::memory_order_release);
-  place->graph.store(&graph, std::memory_order_release);
+  place->store(&graph, std::memory_order_release);
   if ((launch::filter.is_boundary(&graph) || launch::filter.is_armed(&graph)) && sys::is_on())
     launch::filter.add_handle(exec);
 }
@@ -472,8 +438,8 @@ void before_exec_is_destroyed(CUgraphExec exec) {
   live_clone().destroy_clone_of(*graph);
   const timer::CaptureModeScope capture_mode;
   const std::lock_guard lock(mutex());
-  if (ExecPlace* place = place_of(exec, false))
-    place->graph.store(nullptr, std::memory_order_release);
+  if (auto* const place = execs.place_of(exec, false))
+    place->store(nullptr, std::memory_order_release);
   vacate(*graph);
 }
 
@@ -535,7 +501,7 @@ void give_all_copies_up() {
 
 std::uint64_t registry_bytes() {
   const std::lock_guard lock(mutex());
-  std::uint64_t bytes = sizeof places;
+  std::uint64_t bytes = sizeof execs;
   for (const ExecutableGraph& graph : registry().all) {
     bytes += sizeof graph + graph.nodes.capacity() * sizeof(GraphNode) +
              graph.places.size() * (sizeof(*graph.places.begin()) + 2 * sizeof(void*));

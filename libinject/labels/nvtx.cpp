@@ -4,6 +4,7 @@
 #include "hook/observer.hpp"
 #include "labels/layer_path.hpp"
 #include "labels/xla_fusions.hpp"
+#include "sys/handle_table.hpp"
 #include "sys/locked.hpp"
 
 #include <algorithm>
@@ -40,48 +41,6 @@ constexpr RangeOwner kNoLayers = 0;
 constexpr std::size_t kMostStrings = 16384;
 constexpr std::size_t kMostDomains = 256;
 
-// Maps handles of a chained tool to our records.  It has twice as many slots as records, so that
-// probes stay short; entries are replaced but never removed.
-template <typename Value, std::size_t kMost>
-class HandleTable {
- public:
-  [[nodiscard]] const Value* find(const void* handle) const noexcept {
-    for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
-      const Entry& entry = entries_[place_of(handle, probe)];
-      const void* key = entry.key.load(std::memory_order_acquire);
-      if (key == handle) return entry.value.load(std::memory_order_acquire);
-      if (key == nullptr) return nullptr;
-    }
-    return nullptr;
-  }
-  // One caller at a time.  If all probed slots are taken, the handle stays unknown.
-  void put(const void* handle, const Value* value) noexcept {
-    for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
-      Entry& entry = entries_[place_of(handle, probe)];
-      const void* key = entry.key.load(std::memory_order_relaxed);
-      if (key != nullptr && key != handle) continue;
-      entry.value.store(value, std::memory_order_release);
-      entry.key.store(handle, std::memory_order_release);
-      return;
-    }
-  }
-
- private:
-  static constexpr std::size_t kSize = 2 * kMost;
-  static constexpr std::size_t kLongestProbe = 32;
-
-  struct Entry {
-    std::atomic<const void*> key;
-    std::atomic<const Value*> value;
-  };
-  static std::size_t place_of(const void* handle, std::size_t probe) noexcept {
-    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle));
-    return (((address * 0x9E3779B97F4A7C15ULL) >> 32) + probe) % kSize;
-  }
-
-  std::array<Entry, kSize> entries_{};
-};
-
 // Our own handles are addresses of these records.
 struct String {
   const char* text;  // never freed
@@ -101,8 +60,9 @@ bool is_one_of(const std::array<Record, kMost>& records, const void* handle) noe
 // Read without a lock: other threads get a handle from the application, which synchronizes them.
 constinit std::array<String, kMostStrings> strings{};
 constinit std::array<Domain, kMostDomains> domains{};
-constinit HandleTable<String, kMostStrings> tools_strings;
-constinit HandleTable<Domain, kMostDomains> tools_domains;
+// With room for twice as many, so that probes stay short.
+constinit sys::HandleTable<const void*, const String, 2 * kMostStrings> tools_strings;
+constinit sys::HandleTable<const void*, const Domain, 2 * kMostDomains> tools_domains;
 
 struct NameBook {
   std::unordered_map<std::string_view, String*> string_by_text;
@@ -311,9 +271,8 @@ void end(A... arguments) {
 // Gives a string or a domain our record, which `record_of` finds or makes, and returns its handle:
 // the record's address, or with a tool the tool's handle, even if it is null: the tool must get
 // back only its own.
-template <typename Handle, typename Record, std::size_t kMost>
-Handle handle_for(const char* where, Handle handle, const char* text,
-                  HandleTable<Record, kMost>& tools_handles,
+template <typename Handle, typename Table, typename Record>
+Handle handle_for(const char* where, Handle handle, const char* text, Table& tools_handles,
                   Record* (*record_of)(NameBook&, const char*)) noexcept {
   hook::fenced(where, [&] {
     const bool is_tools = has_tool.load(std::memory_order_relaxed);
@@ -321,7 +280,8 @@ Handle handle_for(const char* where, Handle handle, const char* text,
     const sys::Locked<NameBook> names;
     Record* const record = record_of(*names, text);
     if (is_tools) {
-      tools_handles.put(handle, record);
+      if (auto* const place = tools_handles.place_of(handle, true))
+        place->store(record, std::memory_order_release);
     } else {
       handle = reinterpret_cast<Handle>(record);
     }
