@@ -216,7 +216,8 @@ inline constexpr auto kLaunchIds = std::to_array<CUpti_CallbackId>({
 
 // cuLaunchKernel_params and cuLaunchCooperativeKernel_params share these members' names.
 template <typename Parameters>
-hook::Launch launch_from(const char* api, const Parameters& p, bool per_thread) noexcept {
+hook::Launch launch_from(const char* api, const void* parameters, bool per_thread) noexcept {
+  const auto& p = *static_cast<const Parameters*>(parameters);
   return {.api = api,
           .function = p.f,
           .stream = launch::explicit_stream(p.hStream, per_thread),
@@ -226,37 +227,30 @@ hook::Launch launch_from(const char* api, const Parameters& p, bool per_thread) 
           .dynamic_shared_bytes = p.sharedMemBytes};
 }
 
-std::optional<hook::Launch> launch_from(const CUlaunchConfig* config, CUfunction function,
-                                        bool per_thread) noexcept {
-  if (config == nullptr) return std::nullopt;
-  return launch::launch_of("cuLaunchKernelEx", launch::explicit_stream(config->hStream, per_thread),
-                           *config, function);
+template <typename Parameters>
+std::optional<hook::Launch> launch_ex_from(const void* parameters, bool per_thread) noexcept {
+  const auto& p = *static_cast<const Parameters*>(parameters);
+  if (p.config == nullptr) return std::nullopt;
+  const CUstream stream = launch::explicit_stream(p.config->hStream, per_thread);
+  return launch::launch_of("cuLaunchKernelEx", stream, *p.config, p.f);
 }
 
-// `parameters` are those of this id's callback.  Empty if the id is no kernel launch.
-std::optional<hook::Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept {
+// `given` are the parameters of this id's callback.  Empty if the id is no kernel launch.
+std::optional<hook::Launch> launch_of(CUpti_CallbackId id, const void* given) noexcept {
+  constexpr const char* cooperative = "cuLaunchCooperativeKernel";
   switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-      return launch_from("cuLaunchKernel", *static_cast<const cuLaunchKernel_params*>(parameters),
-                         false);
+      return launch_from<cuLaunchKernel_params>("cuLaunchKernel", given, false);
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
-      return launch_from("cuLaunchKernel",
-                         *static_cast<const cuLaunchKernel_ptsz_params*>(parameters), true);
+      return launch_from<cuLaunchKernel_ptsz_params>("cuLaunchKernel", given, true);
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
-      return launch_from("cuLaunchCooperativeKernel",
-                         *static_cast<const cuLaunchCooperativeKernel_params*>(parameters), false);
+      return launch_from<cuLaunchCooperativeKernel_params>(cooperative, given, false);
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
-      return launch_from("cuLaunchCooperativeKernel",
-                         *static_cast<const cuLaunchCooperativeKernel_ptsz_params*>(parameters),
-                         true);
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx: {
-      const auto& p = *static_cast<const cuLaunchKernelEx_params*>(parameters);
-      return launch_from(p.config, p.f, false);
-    }
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
-      const auto& p = *static_cast<const cuLaunchKernelEx_ptsz_params*>(parameters);
-      return launch_from(p.config, p.f, true);
-    }
+      return launch_from<cuLaunchCooperativeKernel_ptsz_params>(cooperative, given, true);
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+      return launch_ex_from<cuLaunchKernelEx_params>(given, false);
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
+      return launch_ex_from<cuLaunchKernelEx_ptsz_params>(given, true);
     default:
       return std::nullopt;
   }

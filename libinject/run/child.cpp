@@ -29,15 +29,6 @@ std::vector<std::string> environment_with(
   return environment;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts)
-    pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::string read_to_the_end(int file) {
   std::string text;
   std::array<char, 4096> part{};
@@ -50,6 +41,15 @@ std::string read_to_the_end(int file) {
 }
 
 }  // namespace
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
 Outcome run_child(const std::vector<std::string>& command,
                   const std::vector<std::pair<std::string, std::string>>& variables) {

@@ -1,4 +1,4 @@
-// Runs a program and keeps its output.
+// Runs programs.
 #pragma once
 
 #include <string>
@@ -12,8 +12,11 @@ struct Outcome {
   std::string output;    // standard output and standard error, in the order of writing
 };
 
-// `command[0]` is a path.  `variables` are set in the child's environment only.
+// Keeps the output. `command[0]` is a path. `variables` are set in the child's environment only.
 [[nodiscard]] Outcome run_child(const std::vector<std::string>& command,
                                 const std::vector<std::pair<std::string, std::string>>& variables);
+
+// Returns `texts` as exec functions take them.
+[[nodiscard]] std::vector<char*> pointers_to(std::vector<std::string>& texts);
 
 }  // namespace inline_prof::run

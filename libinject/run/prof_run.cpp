@@ -5,6 +5,7 @@
 // wrong command line, 1 if the library is missing, the program cannot be simulated, the doctor has
 // found a fault, or a process has not done what ctl asks.
 #include "base/command_line.hpp"
+#include "run/child.hpp"
 #include "run/control.hpp"
 #include "run/doctor.hpp"
 #include "run/find_files.hpp"
@@ -212,12 +213,7 @@ void simulate(const std::string& command) {
 // Returns only if the program cannot be started.
 int become(const std::vector<std::string>& command) {
   std::vector<std::string> arguments = command;
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments)
-    pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  execvp(pointers.front(), pointers.data());
+  execvp(arguments.front().c_str(), pointers_to(arguments).data());
   const int error = errno;
   say(fmt::format("{}: {}", command.front(), std::strerror(error)));
   return error == ENOENT ? kNotFound : kCannotBeStarted;
