@@ -8,7 +8,7 @@
         .macro  launch_kernel symbol, slot, counted, default_stream
         .globl  \symbol
         .type   \symbol, @function
-        .p2align 5
+        .p2align 6                      // in one cache line
 \symbol:
         .cfi_startproc
         movq    %rdi, %rax
