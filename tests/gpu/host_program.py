@@ -16,11 +16,19 @@ IS_REHEARSAL = "GPU_CHECK_REHEARSAL" in os.environ
 PATIENCE = 3 if IS_REHEARSAL else 1
 
 
-class Skip(Exception):
+class Ending(Exception):
+    """How something ended, and what a program had said by then."""
+
+    def __init__(self, words, said=""):
+        super().__init__(words)
+        self.said = said
+
+
+class Skip(Ending):
     """Raised if something cannot run here; the text says why."""
 
 
-class Failure(Exception):
+class Failure(Ending):
     """Raised if a claim does not hold."""
 
 
@@ -39,22 +47,17 @@ def run(command, variables, timeout_s):
         done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True,
                               timeout=PATIENCE * timeout_s, check=False)
     except subprocess.TimeoutExpired as error:
-        raise ended(Failure(f"did not end within {timeout_s:g} s{where}"), (error.stdout or b"").decode()) from error
+        raise Failure(f"did not end within {timeout_s:g} s{where}", (error.stdout or b"").decode()) from error
     except OSError as error:
-        raise ended(Skip(f"no such program: {command[0]}"), "") from error
+        raise Skip(f"no such program: {command[0]}") from error
     last_words = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["(nothing said)"])[-1]
     cannot_start = done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr
     cannot_use_gpu = done.returncode != 0 and any(words in last_words for words in NOT_OURS)
     if done.returncode == SKIPPED or cannot_start or cannot_use_gpu:
-        raise ended(Skip(last_words), done.stdout)
+        raise Skip(last_words, done.stdout)
     if done.returncode != 0:
-        raise ended(Failure(f"exit status {done.returncode}{where}: {what_went_wrong(done)}"), done.stdout)
+        raise Failure(f"exit status {done.returncode}{where}: {what_went_wrong(done)}", done.stdout)
     return Ended(done.stdout, last_words)
-
-
-def ended(error, said):
-    error.said = said
-    return error
 
 
 def run_and_read(command, variables, file, timeout_s):

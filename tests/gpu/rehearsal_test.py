@@ -5,7 +5,7 @@
     rehearsal_test.py BUILD NAME
 
 Each row of the table has the parts, the variables, and what must be said, in any order; a word of FORBIDDEN must not.
-REHEARSAL_OLDER_DRIVER is the folder of a driver without cuFuncGetName.
+REHEARSAL_OLDER_DRIVER is the folder of a driver without cuFuncGetName, REHEARSAL_PYTORCH an interpreter that has PyTorch.
 """
 
 import os
@@ -93,6 +93,8 @@ TABLE = {
             "FAIL +libraries: 38, 44: forward, 1 groups: cudnnBackendGetAttribute answers"], []),
     "LibrariesOfAnOlderDriver": (["libraries"], {"SIMGPU_DRIVER_VERSION": "12020", "SIMGPU_RUNTIME_VERSION": "12020"}, [
         "PASS +libraries: 46: the driver knows CUDA 12.2: [0-9]+ kernels of libraries, 0 without a name"], []),
+    "PyTorch": (["torch", "libraries"], {"SIMGPU_DEVICES": "2"}, [
+        r"PASS +torch: 7, 8, .*torch: .*CUPTI \([1-9][0-9]+, 40\)", "PASS +torch: 57, .*torch_compile: ", ALL_GIVE.format("", "torch", 7)], ["FAIL  "]),
     "WithoutAGpu": (EVERY_PART, {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}, [f"SKIP +{part}: " for part in EVERY_PART],
                     NOTHING_BUT_SKIPS),
     "WithoutADevice": (EVERY_PART, {"SIMGPU_FAIL": "cuInit:100"}, [f"SKIP +{part}: " for part in EVERY_PART], NOTHING_BUT_SKIPS),
@@ -117,16 +119,20 @@ def rehearse(build, name):
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work)
         libraries = f"{build}/simgpu/lib"
+        needed = {"LibrariesOfAnOlderDriver": "REHEARSAL_OLDER_DRIVER", "PyTorch": "REHEARSAL_PYTORCH"}.get(name)
+        if needed and not os.environ.get(needed):
+            print(f"skipped: no {needed} here")
+            return 77
         if name == "LibrariesOfAnOlderDriver":
-            if not os.environ.get("REHEARSAL_OLDER_DRIVER"):
-                print("skipped: no driver without cuFuncGetName here")
-                return 77
-            libraries = f"{os.environ['REHEARSAL_OLDER_DRIVER']}:{libraries}"
+            libraries = f"{os.environ[needed]}:{libraries}"
         stand_ins = {"STAND_IN_NVTX_TOOL": str(build / "tests/gpu/libgpu_nvtx_tool.so")}
         if "Without" not in name:
             stand_ins |= {"PATH": f"{HERE}/stand_ins:{os.environ['PATH']}", "STAND_IN_TORCH": str(HERE / "loops.py")}
+        if name == "PyTorch":
+            script(folder, "bin/python3", f'exec {os.environ[needed]} "$@"')
         if "NVIDIA_SMI" in variables:
             script(folder, "bin/nvidia-smi", variables["NVIDIA_SMI"])
+        if (folder / "bin").exists():
             stand_ins["PATH"] = f"{folder}/bin:{os.environ['PATH']}"
         if "LIBRARY_CALLS" in variables:
             known = (HERE / "library_calls.json").read_text()
