@@ -1,5 +1,5 @@
-"""What event pairs read (claims 12 to 16, 33 and 58), what the driver does with event nodes in graphs (26, 48 and 49), with clones of
-graphs (23 to 25), and with a pair around a programmatic launch (18).
+"""Reads event pairs (claims 12 to 16, 33 and 58), and asks the driver what it does with event nodes in graphs (26, 48 and 49), clones of
+graphs (23 to 25), and a pair around a programmatic launch (18).
 
     driver_answers.py bias OUT.json
     driver_answers.py graphs|overlap

@@ -69,7 +69,7 @@ def judge(known, calls, ranks, profile, all_are_told, may_be_missing):
         left = sorted((event for event in profile["events"] if event["device_id"] == device and event["event_name"] in names),
                       key=lambda event: event["start_index"])
         found = {}
-        # What fits altogether comes first, so that one event that is wrong or missing spoils no other.
+        # Events that fit altogether come first, so that one that is wrong or missing spoils no other.
         for must_fit, (place, (_, want)) in itertools.product((True, False), enumerate(wanted)):
             candidates = [(differences(want, event), i) for i, event in enumerate(left) if event["event_name"] in want["event"]]
             words, best = min(candidates, key=lambda candidate: len(candidate[0]), default=(None, None))
