@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/rows/row.hpp"
-#include "read/profile.hpp"
 #include "report/columns.hpp"
 
 #include <fmt/format.h>

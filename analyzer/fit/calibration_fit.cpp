@@ -1,7 +1,6 @@
 #include "fit/calibration_fit.hpp"
 
 #include "base/error_metrics.hpp"
-#include "model/calibrated/calibration.hpp"
 
 #include <Eigen/Cholesky>
 
@@ -12,7 +11,6 @@
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::fit {
 namespace {

@@ -1,7 +1,6 @@
 #include "fit/least_squares.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 #include <Eigen/SVD>

@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace inline_prof::fit {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
+#include <stdexcept>
 
 namespace inline_prof::fit {
 namespace {
@@ -78,9 +78,14 @@ void MeasuredRows::require_variety(std::string_view column) const {
 }
 
 std::string setting(const FitRequest& request, const std::string& name,
-                    const std::string& otherwise) {
+                    const std::string& otherwise, std::initializer_list<std::string_view> words) {
   const auto it = request.settings.find(name);
-  return it == request.settings.end() ? otherwise : it->second;
+  if (it == request.settings.end() || it->second == otherwise) return otherwise;
+  if (words.size() == 0 || std::ranges::find(words, it->second) != words.end()) return it->second;
+  const std::span before_last(words.begin(), words.end() - 1);
+  throw std::invalid_argument(fmt::format("--set {}={}: expected {}{}{}", name, it->second,
+                                          fmt::join(before_last, ", "),
+                                          before_last.empty() ? "" : " or ", *(words.end() - 1)));
 }
 
 void refuse_another_unit(std::vector<BoundedRow> rows) {

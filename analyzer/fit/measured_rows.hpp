@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,9 +54,11 @@ class MeasuredRows {
   std::string labels_;
 };
 
-// A setting of the request that is the fit's own; `otherwise` if it is not set.
+// A setting of the request that is the fit's own; `otherwise` if it is not set.  Throws
+// std::invalid_argument for another word than these and `otherwise`, where there are any.
 [[nodiscard]] std::string setting(const FitRequest& request, const std::string& name,
-                                  const std::string& otherwise);
+                                  const std::string& otherwise,
+                                  std::initializer_list<std::string_view> words = {});
 
 struct BoundedRow {
   const MeasuredRow* row;

@@ -3,8 +3,6 @@
 #include "base/two_threads.hpp"
 #include "join/diagnose/belonging.hpp"
 #include "join/diagnose/worth_fixing.hpp"
-#include "join/predict/predicted_file.hpp"
-#include "read/input_error.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -15,7 +13,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <utility>
 
 namespace inline_prof::join {
 namespace {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>

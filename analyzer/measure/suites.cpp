@@ -1,6 +1,7 @@
 #include "measure/suites.hpp"
 
 #include "read/measurements/measurements.hpp"
+#include "read/text_lines.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -296,17 +296,9 @@ Ops collective_ops(const GpuFacts& gpu) {
   return ops;
 }
 
-template <typename Number>
-std::optional<Number> parsed(const std::string& cell) {
-  Number value{};
-  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return error == std::errc{} && rest == cell.data() + cell.size() ? std::optional(value)
-                                                                   : std::nullopt;
-}
-
 read::Attribute attribute_of(const read::Table& table, std::size_t row, std::size_t column,
                              const std::string& cell) {
-  const auto whole = parsed<std::int64_t>(cell);
+  const auto whole = read::number_of<std::int64_t>(cell);
   switch (read::attribute_type(table.columns()[column])) {
     case read::AttributeType::kInteger:
       if (!whole) table.fail(row, column, fmt::format("expected a whole number, found {}", cell));
@@ -322,7 +314,7 @@ read::Attribute attribute_of(const read::Table& table, std::size_t row, std::siz
       break;
   }
   if (whole) return *whole;
-  if (const auto number = parsed<double>(cell)) return *number;
+  if (const auto number = read::number_of(cell)) return *number;
   return cell;
 }
 

@@ -5,7 +5,6 @@
 #include "measure/gpu.hpp"
 #include "read/op.hpp"
 
-#include <string>
 #include <string_view>
 
 struct cudnnContext;  // what a cudnnHandle_t points to

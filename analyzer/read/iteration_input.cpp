@@ -1,14 +1,11 @@
 #include "read/iteration_input.hpp"
 
 #include "read/file_text.hpp"
-#include "read/json_tree.hpp"
 #include "read/profile.hpp"
 #include "read/torch_trace/torch_trace.hpp"
 
 #include <simdjson.h>
 
-#include <map>
-#include <string>
 #include <utility>
 
 namespace inline_prof::read {

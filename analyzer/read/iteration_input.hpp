@@ -5,12 +5,10 @@
 #include "read/torch_trace/event_list.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 

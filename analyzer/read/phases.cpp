@@ -7,13 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace inline_prof::read {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <span>
 
@@ -158,14 +157,13 @@ std::vector<SeerLayer> read_seer_layer_list(std::string_view text, const std::st
   const auto numbers_of = [&](const TextLine& line) {
     std::vector<std::int64_t> numbers;
     for (const std::string_view word : words(line.text)) {
-      std::int64_t value = 0;
-      const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-      if (error != std::errc{} || stop != word.data() + word.size()) {
+      const auto value = number_of<std::int64_t>(word);
+      if (!value) {
         fail_at_line(label, line.number,
                      fmt::format("number {}: expected an integer, found \"{}\"", numbers.size() + 1,
                                  word.substr(0, 40)));
       }
-      numbers.push_back(value);
+      numbers.push_back(*value);
     }
     return numbers;
   };

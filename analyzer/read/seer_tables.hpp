@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,11 +1,10 @@
 #include "read/table.hpp"
 
 #include "read/file_text.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <utility>
 
 namespace inline_prof::read {
@@ -164,11 +163,8 @@ std::optional<double> Table::optional_number(std::size_t row, std::size_t column
   if (text.empty()) return std::nullopt;
   std::string_view digits = text;
   if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
-  double value = 0.0;
-  const char* end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc{} || rest != end || !std::isfinite(value))
-    fail(row, column, fmt::format("expected a number, found {}", quoted(text)));
+  const auto value = number_of(digits);
+  if (!value) fail(row, column, fmt::format("expected a number, found {}", quoted(text)));
   return value;
 }
 

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <cctype>
 
 namespace inline_prof::read {
 
@@ -34,12 +33,10 @@ std::vector<std::string_view> words(std::string_view line) {
   return found;
 }
 
-std::optional<double> number_of(std::string_view word) {
-  double value = 0.0;
-  const char* end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc{} || rest != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](unsigned char c) { return std::tolower(c); });
+  return small;
 }
 
 void fail_at_line(const std::string& label, std::size_t line, std::string_view what) {

@@ -1,6 +1,5 @@
 #include "report/text.hpp"
 
-#include "base/text.hpp"
 #include "read/table.hpp"
 
 #include <fmt/format.h>
@@ -102,6 +101,12 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
+std::string csv_text(const model::Part& value) {
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
+  return "";
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -142,12 +147,6 @@ std::string rounded(const Part& value) {
   return "";
 }
 
-std::string exact(const Part& value) {
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
-  return "";
-}
-
 std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
   const std::string blanks(width - std::min(width, columns(text)), ' ');
   return to_the_right ? blanks + text : text + blanks;
@@ -185,7 +184,7 @@ std::string csv(const Grid& grid) {
   text += '\n';
   for (const auto& row : grid.rows) {
     for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? "," : "") + exact(row[i]);
+      text += (i > 0 ? "," : "") + csv_text(row[i]);
     text += '\n';
   }
   return text;

@@ -41,6 +41,9 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
 [[nodiscard]] std::string part_of_step(const std::optional<double>& percent, std::string_view sign,
                                        double time_us);
 
+// Returns a cell of a CSV file.
+[[nodiscard]] std::string csv_text(const model::Part& value);
+
 // Returns "1,789".
 [[nodiscard]] std::string grouped(std::int64_t number);
 

@@ -9,11 +9,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::cli {
 namespace {

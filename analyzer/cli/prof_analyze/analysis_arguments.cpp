@@ -1,21 +1,17 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 
-#include "base/command_line.hpp"
 #include "cli/common/options.hpp"
 #include "cli/common/program.hpp"
-#include "join/join.hpp"
 #include "model/machines.hpp"
 #include "read/layers.hpp"
 #include "read/parameters.hpp"
 #include "read/read_profile.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string_view>
@@ -61,14 +57,12 @@ join::BiasSetting parse_event_bias(const std::string& text) {
   if (text == "auto") return {};
   if (text == "chain") return {.kind = join::BiasSetting::Kind::kChain, .given_us = 0.0};
   if (text == "off") return {.kind = join::BiasSetting::Kind::kOff, .given_us = 0.0};
-  double given_us = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, given_us);
-  if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0)
+  const auto given_us = read::number_of(text);
+  if (!given_us || *given_us < 0)
     throw UsageError(fmt::format(
         "--event-bias: expected auto, chain, off or a number of microseconds >= 0, found {}",
         text));
-  return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
+  return {.kind = join::BiasSetting::Kind::kGiven, .given_us = *given_us};
 }
 
 bool names_model(const std::string& params) {
@@ -179,13 +173,6 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-std::size_t columns_wanted() {
-  const std::string_view text = variable("COLUMNS");
-  std::size_t columns = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return error == std::errc{} && end == text.data() + text.size() ? columns : 0;
-}
-
 std::size_t columns_there() {
   winsize size = {};
   if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
@@ -195,7 +182,7 @@ std::size_t columns_there() {
 }  // namespace
 
 std::size_t terminal_width() {
-  std::size_t width = columns_wanted();
+  std::size_t width = read::number_of<std::size_t>(variable("COLUMNS")).value_or(0);
   if (width == 0) width = columns_there();
   if (width == 0) return 80;
   return std::clamp<std::size_t>(width, 40, 1000);

@@ -10,6 +10,7 @@
 #include "read/layers.hpp"
 #include "read/profile.hpp"
 #include "read/read_profile.hpp"
+#include "report/text.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -20,7 +21,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -35,12 +35,6 @@ const read::Machine* machine_of(const join::Analysis& analysis, const join::Row&
     return found == machines.end() ? nullptr : &*found;
   }
   return nullptr;
-}
-
-std::string text_of(const model::Part& value) {
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
-  return {};
 }
 
 // Returns null for a table, and for an iteration's tasks, which are no run.
@@ -127,7 +121,7 @@ read::Table read_measured(const std::filesystem::path& file, const model::ModelE
     }
     Cells& cells = rows.emplace_back();
     for (const auto& [column, value] : inputs.values)
-      cells.insert_or_assign(std::string(column), text_of(value));
+      cells.insert_or_assign(std::string(column), report::csv_text(value));
     cells["machine"] = own->id;
     cells["time_us"] = fmt::format("{}", *row.working_us());
     cells["kernel_name"] = base::csv_cell(row.kernel_name.str());

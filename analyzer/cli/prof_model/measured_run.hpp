@@ -7,7 +7,6 @@
 #include "read/table.hpp"
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 

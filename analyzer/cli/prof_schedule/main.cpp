@@ -8,6 +8,7 @@
 #include "cli/common/result_file.hpp"
 #include "read/input_error.hpp"
 #include "read/read_profile.hpp"
+#include "read/text_lines.hpp"
 #include "schedule/adaptive.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/error.hpp"
@@ -23,7 +24,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -33,7 +33,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -496,13 +495,11 @@ void run(const Options& options) {
 
 // CLI11 2.1 takes -1 for the largest unsigned number.
 std::uint64_t seed_of(const std::string& text) {
-  std::uint64_t seed = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, seed);
-  if (result.ec != std::errc() || result.ptr != end)
+  const auto seed = read::number_of<std::uint64_t>(text);
+  if (!seed)
     throw UsageError("--seed: \"" + text + "\", expected an integer from 0 to " +
                      std::to_string(std::numeric_limits<std::uint64_t>::max()));
-  return seed;
+  return *seed;
 }
 
 void add_options(Command& app, Options& options) {

@@ -15,7 +15,6 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 namespace inline_prof::join {

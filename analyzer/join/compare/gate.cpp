@@ -1,10 +1,10 @@
 #include "base/text.hpp"
 #include "join/compare/compare.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
@@ -181,11 +181,11 @@ Gate parse_gate(const std::string& text) {
     throw fail(fmt::format("{} is a number of the whole run and takes no layer", gate.metric));
   const std::string number =
       trimmed(std::string_view(text).substr(at + (gate.includes_limit ? 2 : 1)));
-  const char* end = number.data() + number.size();
-  const auto [rest, error] = std::from_chars(number.data(), end, gate.limit);
-  if (error != std::errc{} || rest != end || !std::isfinite(gate.limit))
+  const auto limit = read::number_of(number);
+  if (!limit)
     throw fail(fmt::format("expected a number after {}, found \"{}\"",
                            text.substr(at, gate.includes_limit ? 2 : 1), number));
+  gate.limit = *limit;
   return gate;
 }
 

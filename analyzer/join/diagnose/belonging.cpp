@@ -6,10 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -1,18 +1,14 @@
 #include "join/diagnose/idle.hpp"
 
-#include "join/place/placement.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::join {
 namespace {

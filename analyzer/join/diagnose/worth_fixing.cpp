@@ -1,7 +1,6 @@
 #include "join/diagnose/worth_fixing.hpp"
 
 #include "join/diagnose/idle.hpp"
-#include "join/rows/row.hpp"
 #include "model/families/kernel_family.hpp"
 #include "model/iteration/timetable.hpp"
 
@@ -432,30 +431,21 @@ struct PredictedTime {
   double predicted_us = 0.0;  // of `us`
 };
 
-// Inner rows first: how deep rows are nested is the file's affair.
-std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
-                                           const std::vector<std::vector<std::size_t>>& children) {
-  std::vector<std::size_t> outer_first;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].parent) outer_first.push_back(i);
-  }
-  for (std::size_t next = 0; next < outer_first.size(); ++next) {
-    const auto& inner = children[outer_first[next]];
-    outer_first.insert(outer_first.end(), inner.begin(), inner.end());
-  }
+std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows) {
+  const auto children = children_of(rows);
   std::vector<PredictedTime> times(rows.size());
-  for (auto it = outer_first.rbegin(); it != outer_first.rend(); ++it) {
-    const Row& row = rows[*it];
+  for (const std::size_t i : inner_first(children, rows)) {
+    const Row& row = rows[i];
     if (row.predicted_us) {
       const double calls = static_cast<double>(row.calls);
       const double us = *row.predicted_us;
       const Interval ends = row.predicted_ci90_us.value_or(Interval{us, us});
-      times[*it] = {us * calls, ends.lower * calls, ends.upper * calls, us * calls};
+      times[i] = {us * calls, ends.lower * calls, ends.upper * calls, us * calls};
       continue;
     }
     double between_us = row.in_iteration_us.value_or(0.0);  // what lies between the parts stays
     PredictedTime all;
-    for (const std::size_t child : children[*it]) {
+    for (const std::size_t child : children[i]) {
       between_us -= rows[child].in_iteration_us.value_or(0.0);
       all.us += times[child].us;
       all.lower_us += times[child].lower_us;
@@ -463,8 +453,8 @@ std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
       all.predicted_us += times[child].predicted_us;
     }
     between_us = std::max(0.0, between_us);
-    times[*it] = {all.us + between_us, all.lower_us + between_us, all.upper_us + between_us,
-                  all.predicted_us};
+    times[i] = {all.us + between_us, all.lower_us + between_us, all.upper_us + between_us,
+                all.predicted_us};
   }
   return times;
 }
@@ -472,7 +462,7 @@ std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
 // The whole step as predicted, from end to end.
 void predict_path(LongestPathFindings& found, const std::vector<Row>& rows,
                   const model::LongestPath& path, const std::vector<std::size_t>& rows_of_tasks) {
-  const auto times = predicted_times(rows, children_of(rows));
+  const auto times = predicted_times(rows);
   std::vector<model::OtherTime> usual;
   std::vector<model::OtherTime> least;
   std::vector<model::OtherTime> most;

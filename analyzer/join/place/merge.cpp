@@ -1,18 +1,15 @@
 #include "join/place/merge.hpp"
 
 #include "base/two_threads.hpp"
-#include "join/rows/row.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::join {
 namespace {

@@ -1,12 +1,9 @@
 #include "join/place/placement.hpp"
 
-#include "join/rows/row.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "join/predict/predicted_file.hpp"
 
-#include "join/rows/row.hpp"
 #include "model/known_by_name.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
@@ -15,7 +14,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <stdexcept>
 
 namespace inline_prof::join {
 namespace {
@@ -270,17 +268,7 @@ namespace {
 std::vector<Row> predicted_rows(std::vector<Row> rows, const std::vector<RowInput>& inputs,
                                 const model::Predictor& predictor, model::EachModel* published) {
   const auto children = children_of(rows);
-  std::vector<std::size_t> inner_first;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].parent) inner_first.push_back(i);
-  }
-  for (std::size_t next = 0; next < inner_first.size();
-       ++next) {  // the list grows: outer rows first
-    const auto& inner = children[inner_first[next]];
-    inner_first.insert(inner_first.end(), inner.begin(), inner.end());
-  }
-  std::ranges::reverse(inner_first);
-  for (const std::size_t i : inner_first) {
+  for (const std::size_t i : inner_first(children, rows)) {
     if (!predict_from_children(rows, i, children[i]))
       predict_from_op(rows[i], inputs[i], predictor, published);
   }

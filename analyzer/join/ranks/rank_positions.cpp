@@ -1,10 +1,10 @@
 #include "join/ranks/ranks.hpp"
 #include "join/rows/row.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -208,18 +208,16 @@ RankLayout parse_rank_layout(const std::string& text) {
     const std::string_view part = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
     const auto equals = part.find('=');
-    const std::string_view digits =
-        equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    const bool is_number = error == std::errc{} && end == digits.data() + digits.size();
-    if (equals == 0 || !is_number || size < 1 || size > 1'000'000)
+    const auto size = equals == std::string_view::npos
+                          ? std::nullopt
+                          : read::number_of<std::int64_t>(part.substr(equals + 1));
+    if (equals == 0 || !size || *size < 1 || *size > 1'000'000)
       throw std::invalid_argument(
           fmt::format("\"{}\": expected NAME=SIZE with a size of 1 to 1000000", part));
     const std::string name(part.substr(0, equals));
     if (std::ranges::find(layout, name, &RankLayout::value_type::first) != layout.end())
       throw std::invalid_argument(fmt::format("\"{}\" is there twice", name));
-    layout.emplace_back(name, size);
+    layout.emplace_back(name, *size);
   }
   if (layout.empty() || text.ends_with(','))
     throw std::invalid_argument(

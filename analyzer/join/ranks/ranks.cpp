@@ -1,21 +1,14 @@
 #include "join/ranks/ranks.hpp"
 
 #include "join/rows/file_rows.hpp"
-#include "join/rows/row.hpp"
-#include "read/profile.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
-#include <tuple>
-#include <utility>
 
 namespace inline_prof::join {
 namespace {

@@ -1,7 +1,5 @@
 #include "join/rows/event_bias.hpp"
 
-#include "join/rows/row.hpp"
-
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #include "join/rows/file_rows.hpp"
 
-#include "join/rows/row.hpp"
 #include "model/roofline.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -12,9 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

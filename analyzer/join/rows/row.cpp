@@ -4,19 +4,13 @@
 
 #include <inline_prof/op_kind.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstddef>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
-#include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 namespace inline_prof::join {
 
@@ -174,6 +168,20 @@ std::vector<std::vector<std::size_t>> children_of(const std::vector<Row>& rows) 
     if (rows[i].parent) children[*rows[i].parent].push_back(i);
   }
   return children;
+}
+
+std::vector<std::size_t> inner_first(const std::vector<std::vector<std::size_t>>& children,
+                                     const std::vector<Row>& rows) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) order.push_back(i);
+  }
+  for (std::size_t next = 0; next < order.size(); ++next) {  // the list grows: outer rows first
+    const auto& inner = children[order[next]];
+    order.insert(order.end(), inner.begin(), inner.end());
+  }
+  std::ranges::reverse(order);
+  return order;
 }
 
 namespace {

@@ -281,6 +281,9 @@ void find_nesting(std::vector<Row>& rows);
 
 // The rows that `parent` says stand directly below each row.
 [[nodiscard]] std::vector<std::vector<std::size_t>> children_of(const std::vector<Row>& rows);
+// All rows, inner ones before those around them: how deep rows are nested is the file's affair.
+[[nodiscard]] std::vector<std::size_t> inner_first(
+    const std::vector<std::vector<std::size_t>>& children, const std::vector<Row>& rows);
 
 [[nodiscard]] bool is_collective(const read::Event& event);
 

@@ -3,13 +3,13 @@
 #include "read/measurements/source.hpp"
 #include "read/nccl_tests_log.hpp"
 #include "read/param_log.hpp"
+#include "read/text_lines.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -51,13 +51,10 @@ std::int64_t ranks_or(const ConvertSettings& settings, std::int64_t found,
     throw InputError(
         fmt::format("{}: does not say how many GPUs took part: --set num_gpus=8", label));
   }
-  std::int64_t ranks = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, ranks);
-  if (error != std::errc{} || rest != end || ranks < 1) {
+  const auto ranks = number_of<std::int64_t>(text);
+  if (!ranks || *ranks < 1)
     throw std::invalid_argument(fmt::format("num_gpus: expected an integer >= 1, found {}", text));
-  }
-  return ranks;
+  return *ranks;
 }
 
 std::string op_or(const ConvertSettings& settings, const std::string& found,

@@ -3,7 +3,6 @@
 
 #include "read/input_error.hpp"
 
-#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <string>

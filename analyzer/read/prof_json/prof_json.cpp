@@ -4,16 +4,14 @@
 #include "read/json_stream.hpp"
 #include "read/json_tree.hpp"
 #include "read/prof_json/prof_members.hpp"
+#include "read/text_lines.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <initializer_list>
-#include <iterator>
 #include <utility>
 
 namespace inline_prof::read {
@@ -88,16 +86,14 @@ constexpr std::string_view kOneShotIterationEvent = "iteration";
 void check_schema(const std::string& schema, const std::string& label) {
   const std::string place = fmt::format("/{}", format::kSchema.key);
   const std::string_view family = format::kSchemaFamily;
-  int version = 0;
-  const char* const end = schema.data() + schema.size();
-  if (schema.starts_with(family)) {
-    const auto [rest, error] = std::from_chars(schema.data() + family.size(), end, version);
-    if (error == std::errc{} && rest == end && version == format::kSchemaVersion) return;
-    if (error == std::errc{} && rest == end)
-      fail_at(label, place,
-              fmt::format("this build reads {}, the file is {}{}", format::kSchemaValue, schema,
-                          version > format::kSchemaVersion ? ": take a newer prof-analyze" : ""));
-  }
+  const auto version = schema.starts_with(family)
+                           ? number_of<int>(std::string_view(schema).substr(family.size()))
+                           : std::nullopt;
+  if (version == format::kSchemaVersion) return;
+  if (version)
+    fail_at(label, place,
+            fmt::format("this build reads {}, the file is {}{}", format::kSchemaValue, schema,
+                        *version > format::kSchemaVersion ? ": take a newer prof-analyze" : ""));
   fail_at(label, place, fmt::format("expected \"{}\", found \"{}\"", format::kSchemaValue, schema));
 }
 

@@ -1,6 +1,7 @@
 #include "read/torch_trace/operations.hpp"
 
 #include "read/op.hpp"
+#include "read/text_lines.hpp"
 #include "read/torch_trace/raw_events.hpp"
 #include "torch_operator_classes.hpp"
 
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -49,13 +49,6 @@ constexpr std::array<TypeWord, 19> kTypes{{{"bfloat16", "bf16"},
                                            {"complex<float>", "", 8},
                                            {"complex<double>", "", 16},
                                            {"float8_e8m0fnu", "", 1}}};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 const TypeWord* type_of(std::string_view recorded) {
   if (recorded.starts_with("c10::")) recorded.remove_prefix(5);

@@ -1,7 +1,7 @@
+#include "read/text_lines.hpp"
 #include "read/torch_trace/trace_events.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -218,13 +218,12 @@ class Finder {
     for (const std::size_t i : enclosing) {
       const HostEvent& event = trace_.host[i];
       const std::string& name = trace_.names.text(event.name);
-      std::int64_t number = 0;
       switch (event.kind) {
         case HostKind::kModule:
           modules.append(modules.empty() ? "" : "/").append(name);
           break;
         case HostKind::kAnnotation:
-          if (is_profiler_step(name, number) || is_of_collective(name)) break;
+          if (profiler_step(name) || is_of_collective(name)) break;
           annotations.append(annotations.empty() ? "" : "/").append(annotation_text(name));
           break;
         case HostKind::kOperator:
@@ -291,12 +290,10 @@ class Finder {
 
 }  // namespace
 
-bool is_profiler_step(const std::string& name, std::int64_t& number) {
+std::optional<std::int64_t> profiler_step(std::string_view name) {
   constexpr std::string_view prefix = "ProfilerStep#";
-  if (!name.starts_with(prefix)) return false;
-  const char* const end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, number);
-  return error == std::errc{} && rest == end;
+  if (!name.starts_with(prefix)) return std::nullopt;
+  return number_of<std::int64_t>(name.substr(prefix.size()));
 }
 
 bool is_of_collective(std::string_view name) {

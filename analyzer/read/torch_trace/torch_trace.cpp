@@ -10,11 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -80,11 +78,10 @@ std::vector<const HostEvent*> repeated_ranges(const TraceEvents& trace, const Pl
 std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
   std::vector<Step> steps;
   for (const HostEvent& event : trace.host) {
-    std::int64_t number = 0;
-    if (event.kind == HostKind::kAnnotation &&
-        is_profiler_step(trace.names.text(event.name), number))
+    if (event.kind != HostKind::kAnnotation) continue;
+    if (const auto number = profiler_step(trace.names.text(event.name)))
       steps.push_back({.source = "ProfilerStep",
-                       .number = number,
+                       .number = *number,
                        .host_start_us = event.start_us,
                        .host_end_us = event.end_us,
                        .works = {}});

@@ -116,8 +116,8 @@ struct Places {
 // operator.  The backward pass of a layer has the layer's path and ".backward".
 [[nodiscard]] Places find_places(const TraceEvents& trace);
 
-// True for the annotation of one step of torch.profiler's schedule; its number goes to `number`.
-[[nodiscard]] bool is_profiler_step(const std::string& name, std::int64_t& number);
+// The number in the annotation of one step of torch.profiler's schedule; nothing for other names.
+[[nodiscard]] std::optional<std::int64_t> profiler_step(std::string_view name);
 [[nodiscard]] bool is_of_collective(std::string_view name);
 
 // Sizes of the matrix products inside compiled functions (AOTAutograd), whose operator has the

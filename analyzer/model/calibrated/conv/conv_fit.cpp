@@ -29,17 +29,9 @@ struct Choice {
 Choice choose(const FitRequest& request) {
   Choice choice;
   choice.type = setting(request, "type", "f32");
-  choice.direction = setting(request, "direction", "forward");
-  if (!model::conv_direction(choice.direction)) {
-    throw std::invalid_argument(
-        fmt::format("--set direction={}: expected forward, backward_data or backward_filter",
-                    choice.direction));
-  }
-  const std::string kernel = setting(request, "kernel", "unknown");
-  if (kernel != "known" && kernel != "unknown") {
-    throw std::invalid_argument(fmt::format("--set kernel={}: expected known or unknown", kernel));
-  }
-  choice.knows_kernels = kernel == "known";
+  choice.direction =
+      setting(request, "direction", "forward", {"forward", "backward_data", "backward_filter"});
+  choice.knows_kernels = setting(request, "kernel", "unknown", {"known", "unknown"}) == "known";
   if (!request.boundary.empty()) {
     throw std::invalid_argument("the fit of conv takes no --boundary");
   }

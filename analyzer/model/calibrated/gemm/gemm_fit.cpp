@@ -88,21 +88,9 @@ Choice choose(const FitRequest& request) {
     throw std::invalid_argument(fmt::format("--boundary {}: expected {} or {}", request.boundary,
                                             model::kGemmBoundary, model::kGemmQuantiseBoundary));
   }
-  const std::string kernel = setting(request, "kernel", "unknown");
-  if (kernel != "known" && kernel != "unknown") {
-    throw std::invalid_argument(fmt::format("--set kernel={}: expected known or unknown", kernel));
-  }
-  choice.knows_kernels = kernel == "known";
-  const std::string load = setting(request, "load", "burst");
-  if (load != "burst" && load != "sustained") {
-    throw std::invalid_argument(fmt::format("--set load={}: expected burst or sustained", load));
-  }
-  choice.is_sustained = load == "sustained";
-  choice.kernels = setting(request, "kernels", "");
-  if (!choice.kernels.empty() && choice.kernels != model::kCutlassKernels) {
-    throw std::invalid_argument(
-        fmt::format("--set kernels={}: expected {}", choice.kernels, model::kCutlassKernels));
-  }
+  choice.knows_kernels = setting(request, "kernel", "unknown", {"known", "unknown"}) == "known";
+  choice.is_sustained = setting(request, "load", "burst", {"burst", "sustained"}) == "sustained";
+  choice.kernels = setting(request, "kernels", "", {model::kCutlassKernels});
   return choice;
 }
 

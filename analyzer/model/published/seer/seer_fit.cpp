@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -237,12 +236,8 @@ FitResult fit(const FitRequest& request) {
   if (!request.boundary.empty() || request.points)
     throw std::invalid_argument("the fit of seer takes no --boundary or --points");
   SeerFitOptions options;
-  const std::string sparse = setting(request, "sparse_types", "pooled");
-  options.keeps_sparse_types = sparse == "published";
-  if (!options.keeps_sparse_types && sparse != "pooled") {
-    throw std::invalid_argument(
-        fmt::format("--set sparse_types={}: expected pooled or published", sparse));
-  }
+  options.keeps_sparse_types =
+      setting(request, "sparse_types", "pooled", {"pooled", "published"}) == "published";
   const model::Edition edition =
       options.keeps_sparse_types ? model::Edition::kPublished : model::Edition::kCalibrated;
 
