@@ -10,12 +10,11 @@ namespace inline_prof::fit {
 
 namespace {
 
-template <const model::SourceForm& (*Form)()>
-FitEntry source_fit_entry() {
-  return {.model = Form().model,
+FitEntry source_fit_entry(const model::SourceForm& form) {
+  return {.model = form.model,
           .settings = {},
           .needs_machine = true,
-          .fit = [](const FitRequest& request) { return fit_by_source(Form(), request); }};
+          .fit = [&form](const FitRequest& request) { return fit_by_source(form, request); }};
 }
 
 }  // namespace
@@ -28,11 +27,11 @@ std::span<const FitEntry> all_fits() {
       gemm_fit_entry(),
       memory_fit_entry(),
       collective_fit_entry(),
-      source_fit_entry<model::attention_prompts_form>(),
-      source_fit_entry<model::attention_encoders_form>(),
-      source_fit_entry<model::attention_decoding_form>(),
-      source_fit_entry<model::experts_form>(),
-      source_fit_entry<model::quantise_form>(),
+      source_fit_entry(model::attention_prompts_form()),
+      source_fit_entry(model::attention_encoders_form()),
+      source_fit_entry(model::attention_decoding_form()),
+      source_fit_entry(model::experts_form()),
+      source_fit_entry(model::quantise_form()),
   };
   return entries;
 }

@@ -42,7 +42,7 @@ struct FitEntry {
   std::vector<model::Setting> settings;
   bool needs_machine = true;
   // Throws read::InputError for tables, std::invalid_argument for what the command line asks.
-  FitResult (*fit)(const FitRequest& request) = nullptr;
+  std::function<FitResult(const FitRequest& request)> fit = {};
 };
 
 // Returns a fit that lies beside its model.  Collectives have two forms: the published curves

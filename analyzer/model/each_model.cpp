@@ -64,7 +64,7 @@ ConstantSet constant_set(const std::string& text) {
 
 // The operation's part of a prediction in the place of the whole.
 void take_part(RowPrediction& prediction, const Model& model, std::string_view part) {
-  const auto place = std::ranges::find(model.parts(), part) - model.parts().begin();
+  const auto place = std::ranges::find(model.parts, part) - model.parts.begin();
   const auto* value = static_cast<std::size_t>(place) < prediction.parts.size()
                           ? std::get_if<double>(&prediction.parts[static_cast<std::size_t>(place)])
                           : nullptr;
@@ -181,7 +181,7 @@ void EachModel::make(Made& made, const ModelEntry& entry, ModelOptions options,
   }
   if (!is_chosen && entry.name != kVendors) return;
   std::vector<std::string> wrong{made.reason};
-  if (made.reason.empty()) wrong = made.model->warnings();
+  if (made.reason.empty()) wrong = made.model->warnings;
   for (const std::string& what : wrong) {
     std::string& models = complaints_[what];
     models += fmt::format("{}{}", models.empty() ? "" : ", ", name_of(entry, edition));
@@ -230,8 +230,8 @@ ModelAnswer EachModel::ask(const ModelEntry& entry, Edition edition, const Opera
     }
     add_settings(inputs, entry);
   }
-  const auto keys = entry.parameter_keys != nullptr ? entry.parameter_keys(operation)
-                                                    : std::vector<ParameterKey>(1);
+  const auto keys =
+      entry.parameter_keys ? entry.parameter_keys(operation) : std::vector<ParameterKey>(1);
   // A user's setting may make an operation one of the model's own.
   const auto with = [&](RowPrediction prediction) {
     answer.is_covered = answer.is_covered || prediction.time_us.has_value();
@@ -241,9 +241,9 @@ ModelAnswer EachModel::ask(const ModelEntry& entry, Edition edition, const Opera
   const Made* found = nullptr;
   for (const ParameterKey& key : keys) {
     found = &made(entry, edition, key, operation.machine, constants);
-    if (found->model != nullptr) break;
+    if (found->model) break;
   }
-  if (found == nullptr || found->model == nullptr) {
+  if (found == nullptr || !found->model) {
     return with(RowPrediction::none(
         "", found == nullptr ? "no parameters for such an operation" : found->reason));
   }

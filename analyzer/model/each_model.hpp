@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,7 +51,7 @@ class EachModel {
  private:
   // A model with the parameters of one machine, or why it cannot be made.
   struct Made {
-    std::unique_ptr<Model> model;
+    std::optional<Model> model;
     std::string params;
     std::string reason;
   };

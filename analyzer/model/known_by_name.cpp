@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::model {

@@ -1,11 +1,11 @@
 #include "model/machines.hpp"
 
 #include "read/file_text.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <stdexcept>
 
@@ -18,19 +18,12 @@ constexpr double kMemoryTolerance = 0.08;
 // Board makers and power limits move the boost clock by a few per cent.
 constexpr double kClockTolerance = 0.10;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 bool differs(double value, double expected, double tolerance) {
   return std::abs(value - expected) > tolerance * expected;
 }
 
 bool is_file(const std::string& name) {
-  return name.find('/') != std::string::npos || lower(name).ends_with(".json");
+  return name.find('/') != std::string::npos || read::lower(name).ends_with(".json");
 }
 
 std::string ids_of(const std::vector<const read::Machine*>& machines) {
@@ -71,7 +64,7 @@ std::string clock_doubt(const read::Device& device, const read::Machine& machine
 
 // Drivers have put the maker and the brand in front of a name, or left them out.
 std::string short_name(const std::string& device_name) {
-  std::string name = lower(device_name);
+  std::string name = read::lower(device_name);
   for (const std::string_view word : {"nvidia ", "amd ", "tesla ", "geforce "}) {
     if (name.starts_with(word)) name.erase(0, word.size());
   }
@@ -96,7 +89,7 @@ std::vector<read::Machine> builtin_machines() {
 
 read::Machine choose_machine(const std::string& name, std::span<const read::Machine> known) {
   if (is_file(name)) return read::read_machine(read::read_text(name), name);
-  const std::string id = lower(name);
+  const std::string id = read::lower(name);
   std::vector<const read::Machine*> all;
   std::vector<const read::Machine*> variants;
   for (const read::Machine& machine : known) {

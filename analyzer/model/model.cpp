@@ -14,37 +14,16 @@ std::string word(const Part& part) {
   return "-";
 }
 
-class FunctionsModel : public Model {
- public:
-  explicit FunctionsModel(ModelFunctions functions) : functions_(std::move(functions)) {}
-
-  [[nodiscard]] std::span<const Column> inputs() const override { return functions_.inputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override {
-    return functions_.parts;
-  }
-  [[nodiscard]] std::vector<std::string> warnings() const override { return functions_.warnings; }
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    try {
-      return functions_.predict(row);
-    } catch (const NoAnswer& none) {
-      return RowPrediction::none(none.error, none.reason);
-    } catch (const std::invalid_argument& error) {
-      return RowPrediction::none("", error.what());
-    }
-  }
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    return functions_.predict_operation ? functions_.predict_operation(operation) : std::nullopt;
-  }
-
- private:
-  ModelFunctions functions_;
-};
-
 }  // namespace
 
-std::unique_ptr<Model> as_model(ModelFunctions functions) {
-  return std::make_unique<FunctionsModel>(std::move(functions));
+RowPrediction Model::predict(const Row& row) const {
+  try {
+    return of_row(row);
+  } catch (const NoAnswer& none) {
+    return RowPrediction::none(none.error, none.reason);
+  } catch (const std::invalid_argument& error) {
+    return RowPrediction::none("", error.what());
+  }
 }
 
 const Cell& Row::cell(std::string_view name) const {
@@ -60,10 +39,9 @@ std::string_view Row::first_of(std::initializer_list<std::string_view> names) co
   return found == names.end() ? *(names.end() - 1) : *found;
 }
 
-// Inputs and results, for models that have nothing better to say.
 std::string Model::explain(const Row& row) const {
   std::string text;
-  for (const Column& column : inputs()) {
+  for (const Column& column : inputs) {
     if (!row.has(column.name)) continue;
     const bool is_text = column.kind == ColumnKind::kText;
     text += fmt::format("  {} = {}{}{}\n", column.name,
@@ -72,7 +50,7 @@ std::string Model::explain(const Row& row) const {
   }
   const RowPrediction prediction = predict(row);
   for (std::size_t i = 0; i < prediction.parts.size(); ++i) {
-    text += fmt::format("  {} = {}\n", parts()[i], word(prediction.parts[i]));
+    text += fmt::format("  {} = {}\n", parts[i], word(prediction.parts[i]));
   }
   if (!prediction.time_us) return text + "  no prediction: " + prediction.reason;
   text += fmt::format("  time = {} us", *prediction.time_us);

@@ -17,7 +17,6 @@
 #include <initializer_list>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -150,28 +149,23 @@ struct OperationInputs {
   void add_text(std::string_view column, const read::Op& op, std::string_view attribute);
 };
 
-class Model {
- public:
-  Model() = default;
-  virtual ~Model() = default;
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-
-  // Returns the columns that a row has to hold.
-  [[nodiscard]] virtual std::span<const Column> inputs() const = 0;
-  // Names of the values beside the time; each becomes a column predicted_<name>.
-  [[nodiscard]] virtual std::span<const std::string_view> parts() const { return {}; }
-  // Never a NaN or an infinity: what cannot be said is empty, with a reason.
-  [[nodiscard]] virtual RowPrediction predict(const Row& row) const = 0;
+// A model, made for a machine and with its parameters.
+struct Model {
+  std::span<const Column> inputs;                        // that a row has to hold
+  std::span<const std::string_view> parts = {};          // each becomes a column predicted_<name>
+  std::function<RowPrediction(const Row&)> of_row = {};  // may throw what predict() catches
+  std::vector<std::string> warnings = {};  // about the parameters, for the user, a sentence each
   // Returns nothing where the attributes say too little, or describe what the model does not know.
-  [[nodiscard]] virtual std::optional<Prediction> predict_operation(
-      const Operation& /*operation*/) const {
-    return std::nullopt;  // not an operation of mine
+  std::function<std::optional<Prediction>(const Operation&)> of_operation = {};
+
+  // Never a NaN or an infinity: what cannot be said is empty, with a reason.  NoAnswer and
+  // std::invalid_argument are such reasons.
+  [[nodiscard]] RowPrediction predict(const Row& row) const;
+  [[nodiscard]] std::optional<Prediction> predict_operation(const Operation& operation) const {
+    return of_operation ? of_operation(operation) : std::nullopt;
   }
-  // Returns the formula with this row's numbers in it; several lines without an end of line.
-  [[nodiscard]] virtual std::string explain(const Row& row) const;
-  // Warnings about the parameters for the user, a sentence each.
-  [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
+  // Returns the row's cells and the prediction's parts, several lines without an end of line.
+  [[nodiscard]] std::string explain(const Row& row) const;
 };
 
 // Thrown where a model has no answer: how the original ends, "" where there is none, and why.
@@ -179,17 +173,6 @@ struct NoAnswer {
   std::string_view error;
   std::string reason;
 };
-
-// A model that is a function of a row, which may throw NoAnswer or std::invalid_argument, and one
-// of an operation, if it answers for operations.
-struct ModelFunctions {
-  std::span<const Column> inputs;
-  std::span<const std::string_view> parts;
-  std::function<RowPrediction(const Row&)> predict;
-  std::vector<std::string> warnings = {};
-  std::function<std::optional<Prediction>(const Operation&)> predict_operation = {};
-};
-[[nodiscard]] std::unique_ptr<Model> as_model(ModelFunctions functions);
 
 // The command line's choices beside the table.
 struct ModelOptions {
@@ -239,7 +222,7 @@ struct ModelEntry {
   bool has_own_machine = false;          // in the published edition, whatever `machine` says
   std::vector<Setting> settings = {};
   // Throws read::InputError for files, std::invalid_argument for what the command line asks.
-  std::unique_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
+  std::function<Model(const ModelOptions& options)> make = {};
   // For models that have tests of their own: empty if these tables are none of them, and are judged
   // as any model's.  Throws as make().
   std::optional<Judgement> (*judge)(const ModelOptions& options,
@@ -247,8 +230,8 @@ struct ModelEntry {
   // The kinds that it covers: by predict_operation() in the edition that is ours, in the published
   // one by predict() of a row of `inputs_of`.
   std::vector<OpKind> operations = {};
-  // The first key that a set is shipped for decides; null: the set without a key.
-  std::vector<ParameterKey> (*parameter_keys)(const Operation& operation) = nullptr;
+  // The first key that a set is shipped for decides; empty: the set without a key.
+  std::function<std::vector<ParameterKey>(const Operation& operation)> parameter_keys = {};
   // The inputs of a row that stands for the operation, which is one of `operations`: those that the
   // operation, its kernel and the machine say.
   OperationInputs (*inputs_of)(const Operation& operation) = nullptr;

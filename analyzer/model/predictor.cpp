@@ -79,7 +79,8 @@ const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& k
   for (const auto& [setting, value] : key.settings)
     name += fmt::format(" {}={}", setting, value);
   const auto [it, is_new] = models_.try_emplace({&entry, machine.id, name});
-  if (!is_new) return it->second.get();
+  std::optional<Model>& model = it->second;
+  if (!is_new) return model ? &*model : nullptr;
   ModelOptions options;
   options.edition = Edition::kCalibrated;
   options.machine = machine;
@@ -89,17 +90,17 @@ const Model* Predictor::model_for(const ModelEntry& entry, const ParameterKey& k
     if (options.params.empty()) return nullptr;
   }
   try {
-    it->second = entry.make(options);
+    model = entry.make(options);
   } catch (const std::invalid_argument&) {
     // The machine lacks a number, such as l2_mb: another model answers.
   }
-  return it->second.get();
+  return model ? &*model : nullptr;
 }
 
 std::optional<Prediction> Predictor::predict_with(const ModelEntry& entry,
                                                   const Operation& operation) const {
-  const auto keys = entry.parameter_keys != nullptr ? entry.parameter_keys(operation)
-                                                    : std::vector<ParameterKey>(1);
+  const auto keys =
+      entry.parameter_keys ? entry.parameter_keys(operation) : std::vector<ParameterKey>(1);
   for (const ParameterKey& key : keys) {
     const Model* model = model_for(entry, key, operation.machine);
     if (model == nullptr) continue;

@@ -54,7 +54,7 @@ class Predictor {
   Models chosen_;
   std::shared_ptr<const OwnFamilies> own_;
   // The models asked for so far, by model, machine and key.
-  mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::unique_ptr<Model>>
+  mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::optional<Model>>
       models_;
   mutable std::map<std::string, Families> families_;  // by machine
 };

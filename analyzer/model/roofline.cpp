@@ -8,8 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 

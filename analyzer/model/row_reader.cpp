@@ -1,10 +1,10 @@
 #include "model/row_reader.hpp"
 
+#include "read/text_lines.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::max();
 constexpr double kLargestInteger = 9007199254740992.0;  // 2^53: beyond it doubles skip integers
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 bool fits(const Column& column, double value) {
   if (column.kind == ColumnKind::kFlag) return value == 0.0 || value == 1.0;
@@ -37,11 +31,10 @@ std::string complaint(const Column& column, std::string_view written) {
 Cell constant_cell(const Column& column, const std::string& text) {
   Cell cell{.is_present = true, .number = 0.0, .text = text};
   if (column.kind == ColumnKind::kText) return cell;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, cell.number);
-  if (error != std::errc{} || rest != end || !fits(column, cell.number)) {
+  const auto number = read::number_of(text);
+  if (!number || !fits(column, *number))
     throw std::invalid_argument(fmt::format("{}: {}", column.name, complaint(column, text)));
-  }
+  cell.number = *number;
   return cell;
 }
 
@@ -60,7 +53,7 @@ RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs) 
   if (!inputs.reason.empty()) return RowPrediction::none("", inputs.reason);
   std::vector<Cell> cells;
   std::string missing;
-  for (const Column& column : model.inputs()) {
+  for (const Column& column : model.inputs) {
     Cell& cell = cells.emplace_back();
     for (const auto& [name, value] : inputs.values) {
       if (name != column.name) continue;
@@ -84,7 +77,7 @@ RowPrediction predict_inputs(const Model& model, const OperationInputs& inputs) 
   }
   if (!missing.empty()) return RowPrediction::none("", missing);
   try {
-    return model.predict(Row(cells, model.inputs()));
+    return model.predict(Row(cells, model.inputs));
   } catch (const read::InputError& error) {  // a row that no table may have
     return RowPrediction::none("", error.what());
   }
@@ -121,13 +114,13 @@ void RowReader::read_cell(std::size_t row, std::size_t input) {
     cell.text = table_->cell(row, place);
     cell.is_present = !cell.text.empty();
   } else if (column.kind == ColumnKind::kFlag) {
-    const std::string text = lower(table_->cell(row, place));
+    const std::string text = read::lower(table_->cell(row, place));
     cell.is_present = !text.empty();
     cell.number = text == "1" || text == "true" ? 1.0 : 0.0;
     if (cell.is_present && cell.number == 0.0 && text != "0" && text != "false") {
       table_->fail(row, place, complaint(column, text));
     }
-  } else if (column.nan_is_missing && lower(table_->cell(row, place)) == "nan") {
+  } else if (column.nan_is_missing && read::lower(table_->cell(row, place)) == "nan") {
     cell = {};
   } else {
     const auto value = table_->optional_number(row, place);
@@ -154,10 +147,10 @@ void check_same_machine(const read::Table& table, const read::Machine& machine) 
     const auto column = table.find(name);
     if (!column) continue;
     for (std::size_t row = 0; row < table.row_count(); ++row) {
-      const std::string found = lower(table.cell(row, *column));
+      const std::string found = read::lower(table.cell(row, *column));
       const bool is_same =
           found == machine.id || std::ranges::any_of(machine.names, [&](const std::string& own) {
-            return lower(own) == found;
+            return read::lower(own) == found;
           });
       if (!is_same) {
         table.fail(row, *column,

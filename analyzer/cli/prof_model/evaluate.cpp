@@ -84,7 +84,7 @@ void judge_usually(const EvaluateOptions& options, const read::Table& table,
   for (std::size_t i = 0; i < table.row_count(); ++i) {
     const model::Row row = reader.read(i);
     const auto time = measured_time(table, i, measured);
-    const model::RowPrediction prediction = chosen.model->predict(row);
+    const model::RowPrediction prediction = chosen.model.predict(row);
     std::vector<Group*> both{&all};
     if (group_column) both.push_back(&groups[table.cell(i, *group_column)]);
     for (Group* group : both) {

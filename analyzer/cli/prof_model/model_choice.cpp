@@ -1,6 +1,5 @@
 #include "cli/prof_model/model_choice.hpp"
 
-#include "base/command_line.hpp"
 #include "cli/common/options.hpp"
 #include "cli/prof_model/measured_run.hpp"
 #include "model/shipped_parameters.hpp"
@@ -84,7 +83,7 @@ void take_settings(const ModelEntry& entry, std::map<std::string, std::string>& 
 
 void check_columns(const ChosenModel& chosen) {
   for (const auto& [name, value] : chosen.constants) {
-    const auto inputs = chosen.model->inputs();
+    const auto inputs = chosen.model.inputs;
     if (std::ranges::any_of(
             inputs, [&name = name](const model::Column& column) { return column.name == name; })) {
       continue;
@@ -140,7 +139,7 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
   check_columns(chosen);
   chosen.options = std::move(options);
   if (chosen.machine) model::check_same_machine(table, *chosen.machine);
-  for (const std::string& warning : chosen.model->warnings()) {
+  for (const std::string& warning : chosen.model.warnings) {
     std::fprintf(stderr, "prof-model: warning: %s\n", warning.c_str());
   }
   return chosen;
@@ -155,7 +154,7 @@ read::Table read_measured(const ModelArguments& arguments, const std::string& fi
 
 model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table) {
   return asked("--set: ",
-               [&] { return model::RowReader(table, chosen.model->inputs(), chosen.constants); });
+               [&] { return model::RowReader(table, chosen.model.inputs, chosen.constants); });
 }
 
 void warn_of_repeated_rows(const read::Table& table) {

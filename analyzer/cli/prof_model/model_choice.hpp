@@ -7,7 +7,6 @@
 #include "read/table.hpp"
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +32,7 @@ void declare_model(Command& command, ModelArguments& arguments);
 struct ChosenModel {
   const model::ModelEntry* entry = nullptr;
   model::ModelOptions options;
-  std::unique_ptr<model::Model> model;
+  model::Model model;
   std::optional<read::Machine> machine;
   std::map<std::string, std::string> constants;  // columns that --set gives, by name
 };

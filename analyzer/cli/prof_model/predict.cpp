@@ -29,7 +29,7 @@ std::string header(const read::Table& table, const model::Model& model) {
   text +=
       ",predicted_us,predicted_lower_us,predicted_upper_us,predicted_bound,predicted_error,"
       "predicted_reason";
-  for (const auto part : model.parts())
+  for (const auto part : model.parts)
     text += fmt::format(",predicted_{}", part);
   return text + "\n";
 }
@@ -65,14 +65,14 @@ void run_predict(const PredictOptions& options) {
   const read::Table table = read_measured(options.model, options.input);
   const ChosenModel chosen = choose_model(options.model, table);
   model::RowReader reader = row_reader(chosen, table);
-  std::string text = header(table, *chosen.model);
+  std::string text = header(table, chosen.model);
   Progress progress("rows predicted");
   for (std::size_t i = 0; i < table.row_count(); ++i) {
     const model::Row row = reader.read(i);
     text += table.row_text(i);
-    add_prediction(text, chosen.model->predict(row), chosen.model->parts().size());
+    add_prediction(text, chosen.model.predict(row), chosen.model.parts.size());
     if (options.explain) {
-      std::fprintf(stderr, "line %zu\n%s\n", table.line(i), chosen.model->explain(row).c_str());
+      std::fprintf(stderr, "line %zu\n%s\n", table.line(i), chosen.model.explain(row).c_str());
     }
     progress.step(i + 1, table.row_count());
   }

@@ -5,7 +5,6 @@
 #include "model/occupancy.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
-#include "read/op.hpp"
 
 #include <inline_prof/op_kind.hpp>
 

@@ -196,8 +196,6 @@ std::vector<OtherTime> other_times(const read::TaskGraph& graph, const WhatIf& w
 namespace {
 
 using read::IterationOperator;
-using read::TaskGraph;
-using read::Wait;
 
 constexpr double kBetweenKernelsUs = 1.0;  // on one stream, one behind the other
 constexpr const char* kCopyOperator = "aten::to";

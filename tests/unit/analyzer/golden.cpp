@@ -15,7 +15,7 @@ using model::Part;
 Part part_of(const model::Model& model, const model::RowPrediction& prediction,
              const std::string& name) {
   if (name.empty()) return prediction.time_us ? Part(*prediction.time_us) : Part();
-  const auto parts = model.parts();
+  const auto parts = model.parts;
   const auto it = std::find(parts.begin(), parts.end(), name);
   if (it == parts.end()) throw std::logic_error("no part " + name);
   const auto place = static_cast<std::size_t>(it - parts.begin());
@@ -51,16 +51,16 @@ void expect_golden(const std::string& model_name, const std::string& file,
   const read::Table table = read::read_table(golden_path(file));
   options.input_name = file;
   const auto model = model::find_model(model_name).make(options);
-  model::RowReader reader(table, model->inputs());
+  model::RowReader reader(table, model.inputs);
   ASSERT_GT(table.row_count(), 0U);
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const model::RowPrediction prediction = model->predict(reader.read(i));
+    const model::RowPrediction prediction = model.predict(reader.read(i));
     const std::string error =
         error_column.empty() ? "" : table.cell(i, table.require(error_column));
     EXPECT_EQ(prediction.error, error) << file << ": line " << table.line(i);
     EXPECT_NE(prediction.time_us.has_value(), !prediction.reason.empty());
     for (const GoldenColumn& column : columns) {
-      const Part part = part_of(*model, prediction, column.part);
+      const Part part = part_of(model, prediction, column.part);
       const std::size_t place = table.require(column.column);
       EXPECT_TRUE(agrees(table, i, place, part, column.tolerance, column.scale))
           << file << ": line " << table.line(i) << ", column " << column.column << ": "

@@ -71,8 +71,9 @@ constexpr std::array<ParameterSpec, 11> kPromptParameters{{
 // Some kernels put the query heads that share keys into one tile, where queries are few.
 constexpr std::size_t kPacksHeads = 1;
 
+template <bool is_causal>
 SourceTime prompt_time(const Sizes& sizes, const read::Machine& machine,
-                       std::span<const double> values, std::size_t variant, bool is_causal) {
+                       std::span<const double> values, std::size_t variant) {
   const SourceGpu gpu(machine);
   const double queries = sizes[kQueries], keys = sizes[kKeys], dim = sizes[kHeadDim];
   const double sharing = sizes[kHeads] / sizes[kKvHeads];
@@ -341,9 +342,7 @@ const SourceForm& attention_prompts_form() {
       .specs = kPromptParameters,
       .variants = 2,
       .complete = complete,
-      .time =
-          [](const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
-             std::size_t variant) { return prompt_time(sizes, machine, values, variant, true); },
+      .time = prompt_time<true>,
       .features = prompt_features,
       .fold_sizes = {kQueries, kHeads, kKvHeads},
       .transfer = prompt_transfer,
@@ -361,9 +360,7 @@ const SourceForm& attention_encoders_form() {
       .texts = kTexts,
       .specs = kPromptParameters,
       .complete = complete,
-      .time =
-          [](const Sizes& sizes, const read::Machine& machine, std::span<const double> values,
-             std::size_t variant) { return prompt_time(sizes, machine, values, variant, false); },
+      .time = prompt_time<false>,
       .features = encoder_features,
       .fold_sizes = {kQueries, kHeads, kBatch},
       .transfer = encoder_transfer,

@@ -56,6 +56,27 @@ std::optional<Prediction> predict_operation(const SourceForm& form, const BySour
   return prediction;
 }
 
+Model make_by_source(const SourceForm& form, const ModelOptions& options) {
+  const read::Parameters parameters = choose_parameters(options.params, form.model);
+  const std::string& machine = options.machine->id;
+  const auto sources = std::make_shared<const BySource>(form, parameters, *options.machine);
+  return {form.inputs, kParts,
+          [sources, &form](const Row& row) { return predict_row(form, *sources, row); },
+          transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+          [sources, &form, trained = parameters.machine](const Operation& operation) {
+            return predict_operation(form, *sources, trained, operation);
+          }};
+}
+
+// A set holds the groups of the same number types.
+std::vector<ParameterKey> source_keys(const SourceForm& form, const Operation& operation) {
+  const auto query = form.query(operation);
+  if (!query) return {};
+  std::string key = query->types;
+  std::ranges::replace(key, ' ', '_');
+  return {{.key = std::move(key), .type_of_relatives = "f16"}};
+}
+
 }  // namespace
 
 std::string source_group(const SourceForm& form, const Row& row) {
@@ -168,27 +189,7 @@ std::optional<BySource::Answer> BySource::of_query(const SourceQuery& query) con
   return all;
 }
 
-std::unique_ptr<Model> make_by_source(const SourceForm& form, const ModelOptions& options) {
-  const read::Parameters parameters = choose_parameters(options.params, form.model);
-  const std::string& machine = options.machine->id;
-  const auto sources = std::make_shared<const BySource>(form, parameters, *options.machine);
-  return as_model({form.inputs, kParts,
-                   [sources, &form](const Row& row) { return predict_row(form, *sources, row); },
-                   transfer_warnings(parameters.machine != machine, parameters.machine, machine),
-                   [sources, &form, trained = parameters.machine](const Operation& operation) {
-                     return predict_operation(form, *sources, trained, operation);
-                   }});
-}
-
-std::vector<ParameterKey> source_keys(const SourceForm& form, const Operation& operation) {
-  const auto query = form.query(operation);
-  if (!query) return {};
-  std::string key = query->types;
-  std::ranges::replace(key, ' ', '_');
-  return {{.key = std::move(key), .type_of_relatives = "f16"}};
-}
-
-ModelEntry by_source_entry(const SourceForm& form) {
+ModelEntry source_model_entry(const SourceForm& form) {
   return {.name = form.model,
           .summary = form.summary,
           .editions = {Edition::kCalibrated},
@@ -196,7 +197,10 @@ ModelEntry by_source_entry(const SourceForm& form) {
           .machine = Need::kRequired,
           .params = Need::kRequired,
           .params_meaning = "parameters that prof-model fit has written, or a shipped set of them",
-          .operations = {form.kind}};
+          .make = [&form](const ModelOptions& options) { return make_by_source(form, options); },
+          .operations = {form.kind},
+          .parameter_keys =
+              [&form](const Operation& operation) { return source_keys(form, operation); }};
 }
 
 }  // namespace inline_prof::model

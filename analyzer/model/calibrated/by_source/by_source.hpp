@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -162,20 +161,7 @@ class BySource {
 [[nodiscard]] std::string source_group(const SourceForm& form, const Row& row);
 [[nodiscard]] Sizes source_sizes(const SourceForm& form, const Row& row);
 
-[[nodiscard]] std::unique_ptr<Model> make_by_source(const SourceForm& form,
-                                                    const ModelOptions& options);
-// A set holds the groups of the same number types.
-[[nodiscard]] std::vector<ParameterKey> source_keys(const SourceForm& form,
-                                                    const Operation& operation);
-[[nodiscard]] ModelEntry by_source_entry(const SourceForm& form);
-
 // Returns the entry of the registry for a form.
-template <const SourceForm& (*Form)()>
-[[nodiscard]] ModelEntry source_model_entry() {
-  ModelEntry entry = by_source_entry(Form());
-  entry.make = [](const ModelOptions& options) { return make_by_source(Form(), options); };
-  entry.parameter_keys = [](const Operation& operation) { return source_keys(Form(), operation); };
-  return entry;
-}
+[[nodiscard]] ModelEntry source_model_entry(const SourceForm& form);
 
 }  // namespace inline_prof::model

@@ -5,19 +5,16 @@
 #include "model/published/models.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::model {
 namespace {
@@ -98,14 +95,6 @@ double soft_minimum(double a, double b) {
   return least * std::pow(1 + std::pow(least / std::max(a, b), kSoftness), -1 / kSoftness);
 }
 
-constexpr std::array<Column, 5> kInputs{{
-    {"op", "", ColumnKind::kText, 0, 0, true, "all_reduce, all_gather, reduce_scatter, all_to_all"},
-    {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
-    {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size as nccl-tests counts it"},
-    {"type", "", ColumnKind::kText, 0, 0, false, "of an element; that of the parameters"},
-    {"stack", "", ColumnKind::kText, 0, 0, false, "whose own kernel it is; NCCL's if absent"},
-}};
-
 constexpr std::array<std::string_view, 5> kParts{"analytic_us", "latency_us", "transfer_us",
                                                  "distance", "sigma"};
 
@@ -165,7 +154,7 @@ std::optional<Prediction> predict_operation(const CalibratedCollectives& collect
   return prediction;
 }
 
-std::unique_ptr<Model> make(const ModelOptions& options) {
+Model make(const ModelOptions& options) {
   if (options.edition == Edition::kPublished) {
     if (options.machine) {
       throw std::invalid_argument("--machine: the published curves carry their own machine");
@@ -180,10 +169,10 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
   const auto collectives = std::make_shared<const CalibratedCollectives>(
       parameters, options.machine ? &*options.machine : nullptr);
   const std::string machine = options.machine ? options.machine->id : parameters.machine;
-  return as_model(
-      {kInputs, kParts, [collectives](const Row& row) { return predict_row(*collectives, row); },
-       transfer_warnings(parameters.machine != machine, parameters.machine, machine),
-       [collectives](const Operation& op) { return predict_operation(*collectives, op); }});
+  return {kCollectiveInputs, kParts,
+          [collectives](const Row& row) { return predict_row(*collectives, row); },
+          transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+          [collectives](const Operation& op) { return predict_operation(*collectives, op); }};
 }
 
 // Returns the compute capability's first number; empty for a machine that nobody knows.
@@ -209,11 +198,8 @@ double links_over_those_of(std::string_view trained, const read::Machine& machin
 }  // namespace
 
 std::optional<CollectiveKind> collective_kind(std::string_view name) {
-  std::string letters;
-  for (const char c : name) {
-    if (c != '_' && c != '-')
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string letters = read::lower(name);
+  std::erase_if(letters, [](char c) { return c == '_' || c == '-'; });
   for (const auto& [known, kind] : kNames) {
     if (letters == known) return kind;
   }

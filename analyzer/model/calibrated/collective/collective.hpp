@@ -86,6 +86,14 @@ class CollectiveAnalytic {
 // Returns the features of the residual: the logarithms of size and ranks.
 [[nodiscard]] Eigen::VectorXd collective_features(double bytes, double ranks);
 
+inline constexpr std::array<Column, 5> kCollectiveInputs{{
+    {"op", "", ColumnKind::kText, 0, 0, true, "all_reduce, all_gather, reduce_scatter, all_to_all"},
+    {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
+    {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size as nccl-tests counts it"},
+    {"type", "", ColumnKind::kText, 0, 0, false, "of an element; that of the parameters"},
+    {"stack", "", ColumnKind::kText, 0, 0, false, "whose own kernel it is; NCCL's if absent"},
+}};
+
 // Returns the model "collective" in both editions: the published curves, and ours.
 [[nodiscard]] ModelEntry collective_editions_entry();
 

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -20,15 +19,6 @@ namespace {
 
 using Eigen::Index;
 using model::CollectiveAnalytic;
-using model::ColumnKind;
-
-constexpr std::array<model::Column, 5> kInputs{{
-    {"op", "", ColumnKind::kText, 0, 0, true, "collective"},
-    {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
-    {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size"},
-    {"type", "", ColumnKind::kText, 0, 0, false, "of an element"},
-    {"stack", "", ColumnKind::kText, 0, 0, false, "whose own kernel it is; NCCL's if absent"},
-}};
 
 constexpr Index kSizeFolds = 4;
 constexpr int kRestarts = 8;
@@ -136,7 +126,7 @@ bool has_our_columns(const FitRequest& request) {
 
 FitResult fit_collectives(const FitRequest& request) {
   if (!has_our_columns(request)) return fit_collective_curves(request);
-  const MeasuredRows rows(request, kInputs);
+  const MeasuredRows rows(request, model::kCollectiveInputs);
   FitResult result;
   nlohmann::json groups = nlohmann::json::object();
   Scores scores;

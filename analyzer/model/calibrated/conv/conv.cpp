@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -193,14 +192,14 @@ std::optional<Prediction> predict_operation(const CalibratedConv& conv,
       fmt::format("{} {} {}", conv.trained_machine(), conv.type(), conv.direction()));
 }
 
-std::unique_ptr<Model> make_conv(const ModelOptions& options) {
+Model make_conv(const ModelOptions& options) {
   const read::Parameters parameters = choose_parameters(options.params, "conv");
   const std::string& machine = options.machine->id;
   const auto conv = std::make_shared<const CalibratedConv>(parameters, *options.machine,
                                                            setting(options, kMultipliedAs, ""));
-  return as_model({kInputs, kParts, [conv](const Row& row) { return predict_row(*conv, row); },
-                   transfer_warnings(parameters.machine != machine, parameters.machine, machine),
-                   [conv](const Operation& op) { return predict_operation(*conv, op); }});
+  return {kInputs, kParts, [conv](const Row& row) { return predict_row(*conv, row); },
+          transfer_warnings(parameters.machine != machine, parameters.machine, machine),
+          [conv](const Operation& op) { return predict_operation(*conv, op); }};
 }
 
 }  // namespace

@@ -1,13 +1,10 @@
 #include "model/calibrated/conv/conv_analytic.hpp"
 
-#include "model/calibrated/analytic.hpp"
-
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>

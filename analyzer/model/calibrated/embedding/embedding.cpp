@@ -342,18 +342,17 @@ std::optional<Prediction> predict_operation(const Operation& operation) {
   return prediction;
 }
 
-std::unique_ptr<Model> make_embedding(const ModelOptions& options) {
+Model make_embedding(const ModelOptions& options) {
   const read::Machine& machine = *options.machine;
   if (!machine.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine.id));
   const std::string file = setting(options, "histogram", "");
   std::optional<IndexDistribution> histogram;
   if (!file.empty()) histogram = IndexDistribution::histogram(read::read_table(file));
-  return as_model(
-      {kInputs,
-       kParts,
-       [machine, histogram](const Row& row) { return predict_row(machine, histogram, row); },
-       {},
-       predict_operation});
+  return {kInputs,
+          kParts,
+          [machine, histogram](const Row& row) { return predict_row(machine, histogram, row); },
+          {},
+          predict_operation};
 }
 
 }  // namespace

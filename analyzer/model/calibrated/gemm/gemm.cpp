@@ -273,7 +273,7 @@ std::optional<Prediction> predict_operation(const std::shared_ptr<const Calibrat
   return prediction;
 }
 
-std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
+Model make_gemm(const ModelOptions& options) {
   const std::string interval = setting(options, "interval", "on");
   if (interval != "on" && interval != "off") {
     throw std::invalid_argument(fmt::format("--set interval={}: expected on or off", interval));
@@ -281,13 +281,12 @@ std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
   const read::Machine& machine = *options.machine;
   const auto gemm = std::make_shared<const CalibratedGemm>(
       choose_parameters(options.params, "gemm"), machine, setting(options, kMultipliedAs, ""));
-  return as_model(
-      {kInputs, kParts,
-       [gemm, with_interval = interval == "on"](const Row& row) {
-         return predict_row(*gemm, with_interval, row);
-       },
-       transfer_warnings(gemm->is_transfer(), gemm->trained_machine(), machine.id),
-       [gemm](const Operation& operation) { return predict_operation(gemm, operation); }});
+  return {kInputs, kParts,
+          [gemm, with_interval = interval == "on"](const Row& row) {
+            return predict_row(*gemm, with_interval, row);
+          },
+          transfer_warnings(gemm->is_transfer(), gemm->trained_machine(), machine.id),
+          [gemm](const Operation& operation) { return predict_operation(gemm, operation); }};
 }
 
 }  // namespace

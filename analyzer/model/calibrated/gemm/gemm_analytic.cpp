@@ -1,6 +1,5 @@
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 
-#include "model/calibrated/analytic.hpp"
 #include "read/op.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -12,7 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <utility>
 
 namespace inline_prof::model {
 namespace {

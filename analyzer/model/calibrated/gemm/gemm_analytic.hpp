@@ -5,12 +5,10 @@
 #include "model/calibrated/analytic.hpp"
 #include "read/machine.hpp"
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::model {

@@ -1,13 +1,11 @@
 #include "model/calibrated/memory/memory.hpp"
 
-#include "model/calibrated/analytic.hpp"
 #include "model/calibrated/calibration_json.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -48,24 +46,23 @@ RowPrediction predict_row(const CalibratedMemory& memory, const Row& row) {
       {analytic.time_us, analytic.move_us, analytic.dram_share, estimate.distance, estimate.sigma});
 }
 
-std::unique_ptr<Model> make_memory(const ModelOptions& options) {
+Model make_memory(const ModelOptions& options) {
   const read::Parameters parameters = choose_parameters(options.params, "memory");
   const read::Machine& machine = *options.machine;
   const auto memory = std::make_shared<const CalibratedMemory>(parameters, machine);
-  return as_model(
-      {kInputs, kParts, [memory](const Row& row) { return predict_row(*memory, row); },
-       transfer_warnings(parameters.machine != machine.id, parameters.machine, machine.id),
-       [memory,
-        trained = parameters.machine](const Operation& operation) -> std::optional<Prediction> {
-         const auto read_bytes = operation.op.get<std::int64_t>("read_bytes").value_or(0),
-                    write_bytes = operation.op.get<std::int64_t>("write_bytes").value_or(0);
-         if (read_bytes < 0 || write_bytes < 0 || read_bytes + write_bytes == 0)
-           return std::nullopt;
-         const auto found = memory->predict_kernel(static_cast<double>(read_bytes),
-                                                   static_cast<double>(write_bytes));
-         if (!found) return std::nullopt;
-         return as_prediction(found->estimate, found->analytic.bound, "memory", trained);
-       }});
+  return {kInputs, kParts, [memory](const Row& row) { return predict_row(*memory, row); },
+          transfer_warnings(parameters.machine != machine.id, parameters.machine, machine.id),
+          [memory,
+           trained = parameters.machine](const Operation& operation) -> std::optional<Prediction> {
+            const auto read_bytes = operation.op.get<std::int64_t>("read_bytes").value_or(0),
+                       write_bytes = operation.op.get<std::int64_t>("write_bytes").value_or(0);
+            if (read_bytes < 0 || write_bytes < 0 || read_bytes + write_bytes == 0)
+              return std::nullopt;
+            const auto found = memory->predict_kernel(static_cast<double>(read_bytes),
+                                                      static_cast<double>(write_bytes));
+            if (!found) return std::nullopt;
+            return as_prediction(found->estimate, found->analytic.bound, "memory", trained);
+          }};
 }
 
 }  // namespace

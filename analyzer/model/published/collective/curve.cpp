@@ -3,12 +3,12 @@
 #include "read/file_text.hpp"
 #include "read/parameters.hpp"
 #include "read/table.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -106,15 +106,13 @@ std::vector<NamedCurve> curves_of_parameters(const std::string& text, const std:
 
 std::int64_t parse_count(std::string_view text, std::string_view whole, std::int64_t least) {
   constexpr std::int64_t most = 1'000'000'000;
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value < least || value > most) {
+  const auto value = read::number_of<std::int64_t>(text);
+  if (!value || *value < least || *value > most) {
     throw std::invalid_argument(fmt::format(
         "expected BATCH,TABLES-TABLES-...,DIM with integers from {} to {}, found \"{}\"", least,
         most, whole));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace

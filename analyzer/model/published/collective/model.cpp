@@ -106,7 +106,7 @@ RowPrediction predict(const Curves& curves, const Row& row) {
 
 constexpr const char* kDefaultRule = "max_of_max";
 
-std::unique_ptr<Model> make(const ModelOptions& options) {
+Model make(const ModelOptions& options) {
   const auto all = std::make_shared<Curves>();
   all->rule = size_rule(setting(options, "exchange", kDefaultRule));
   all->are_published = options.params.empty();
@@ -120,8 +120,7 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
       curves.push_back(named);
     }
   }
-  return as_model(
-      {kInputs, kParts, [all](const Row& row) { return predict(*all, row); }, all->warnings});
+  return {kInputs, kParts, [all](const Row& row) { return predict(*all, row); }, all->warnings};
 }
 
 OperationInputs inputs_of(const Operation& operation) {

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -374,7 +373,7 @@ ModelEntry entry_of(std::string_view name, std::string_view summary,
           .inputs = kInputs,
           .make =
               [](const ModelOptions&) {
-                return as_model({kInputs, kParts, kPredict});
+                return Model{kInputs, kParts, kPredict};
               },
           .operations = {OpKind::kEmbedding},
           .inputs_of = inputs_of};

@@ -280,9 +280,9 @@ ModelEntry fc_entry() {
               [](const ModelOptions& options) {
                 auto file = std::make_shared<const ProductFile>(
                     read_product_file(options.params, setting(options, kPrefixSetting, "")));
-                return as_model({kProductInputs, kParts,
-                                 [file](const Row& row) { return predict_row(*file, row); },
-                                 file->warnings});
+                return Model{kProductInputs, kParts,
+                             [file](const Row& row) { return predict_row(*file, row); },
+                             file->warnings};
               },
           .operations = {OpKind::kGemm},
           .inputs_of = fc_inputs};

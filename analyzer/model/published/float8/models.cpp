@@ -6,13 +6,13 @@
 #include "model/published/models.hpp"
 
 #include "model/units.hpp"
+#include "read/text_lines.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -515,8 +515,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kRecipes
 // that are not scaled.
 std::string recipe_of(const Operation& operation) {
   if (auto recipe = operation.op.get<std::string>("recipe")) return *std::move(recipe);
-  std::string kernel(operation.kernel.name);
-  std::ranges::transform(kernel, kernel.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string kernel = read::lower(operation.kernel.name);
   const auto* const found = std::ranges::find_if(kRecipesByName, [&](const auto& each) {
     return kernel.find(each.first) != std::string::npos;
   });
@@ -599,9 +598,9 @@ ModelEntry entry_of(std::string_view name, std::string_view summary, OpKind kind
           .has_constant_sets = true,
           .make =
               [](const ModelOptions& options) {
-                return as_model({kInputs, kParts, [constants = options.constants](const Row& row) {
-                                   return kPredict(row, constants);
-                                 }});
+                return Model{kInputs, kParts, [constants = options.constants](const Row& row) {
+                               return kPredict(row, constants);
+                             }};
               },
           .operations = {kind},
           .inputs_of = inputs_of};

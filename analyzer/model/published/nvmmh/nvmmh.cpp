@@ -69,9 +69,9 @@ bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_of(" \t\r\n") == std::string_view::npos;
 }
 
-class NvmmhModel : public Model {
+class Nvmmh {
  public:
-  explicit NvmmhModel(const ModelOptions& options) {
+  explicit Nvmmh(const ModelOptions& options) {
     const std::string asked = setting(options, "python", "");
     std::vector<std::string> pythons{asked};
     if (asked.empty()) {
@@ -89,9 +89,7 @@ class NvmmhModel : public Model {
         fmt::join(pythons, " and ")));
   }
 
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+  [[nodiscard]] RowPrediction predict(const Row& row) const {
     const auto text_or = [&](std::string_view name, std::string_view otherwise) {
       return row.has(name) ? std::string_view(row.text(name)) : otherwise;
     };
@@ -106,21 +104,6 @@ class NvmmhModel : public Model {
                                 row.number("n"), row.number("k"), row.number("batch", 1),
                                 row.flag("trans_a") ? 'T' : 'N', row.flag("trans_b") ? 'T' : 'N',
                                 fmt::join(types, " ")));
-  }
-
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const RowPrediction found = predict_inputs(*this, inputs_of(operation));
-    if (!found.time_us) return std::nullopt;
-    Prediction prediction;
-    prediction.time = microseconds(*found.time_us);
-    prediction.model = name_;
-    return prediction;
-  }
-
-  [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (process_->complaint().empty()) return {};
-    return {fmt::format("{} {}", name_, process_->complaint())};
   }
 
  private:
@@ -171,9 +154,12 @@ ModelEntry nvmmh_entry() {
           .inputs = kInputs,
           .machine = Need::kRequired,
           .settings = {kSettings.begin(), kSettings.end()},
-          .make = [](const ModelOptions& options) -> std::unique_ptr<Model> {
-            return std::make_unique<NvmmhModel>(options);
-          },
+          .make =
+              [](const ModelOptions& options) {
+                const auto nvmmh = std::make_shared<const Nvmmh>(options);
+                return Model{.inputs = kInputs,
+                             .of_row = [nvmmh](const Row& row) { return nvmmh->predict(row); }};
+              },
           .operations = {OpKind::kGemm},
           .inputs_of = inputs_of};
 }

@@ -305,8 +305,8 @@ ModelEntry entry_of() {
           .make =
               [](const ModelOptions& options) {
                 const auto table = std::make_shared<const SeerTable>(options);
-                return as_model({kColumns, kPartNames,
-                                 [table](const Row& row) { return ((*table).*kPredict)(row); }});
+                return Model{kColumns, kPartNames,
+                             [table](const Row& row) { return ((*table).*kPredict)(row); }};
               },
           .judge = seer::judge_tables,
           .operations = {OpKind::kConv},

@@ -58,7 +58,7 @@ read::Machine machine_for(std::string_view model) {
   return builtin_machine(id);
 }
 
-std::unique_ptr<Model> make(const ModelEntry& entry, const Sample& sample) {
+Model make(const ModelEntry& entry, const Sample& sample) {
   ModelOptions options;
   options.input_name = "t.csv";
   if (!sample.params.empty()) options.params = test::golden_path(std::string(sample.params));
@@ -109,21 +109,21 @@ TEST(Registry, EveryOperationIsPredictedAsARowOfTheSameInputs) {
     EXPECT_TRUE(std::ranges::count(entry.operations, *op_kind_from_name(sample.op.kind))) << name;
     const auto model = make(entry, sample);
     const OperationInputs inputs = inputs_of(entry, sample);
-    const RowPrediction predicted = predict_inputs(*model, inputs);
+    const RowPrediction predicted = predict_inputs(model, inputs);
     ASSERT_TRUE(predicted.time_us) << name << ": " << predicted.reason;
     const read::Table table = as_table(inputs);
-    const RowPrediction expected = model->predict(RowReader(table, model->inputs()).read(0));
+    const RowPrediction expected = model.predict(RowReader(table, model.inputs).read(0));
     EXPECT_EQ(predicted.time_us, expected.time_us) << name;
     EXPECT_EQ(predicted.bound, expected.bound) << name;
     EXPECT_EQ(predicted.parts, expected.parts) << name;
     if (inputs.part.empty()) continue;
-    EXPECT_EQ(std::ranges::count(model->parts(), inputs.part), 1) << name << ": " << inputs.part;
+    EXPECT_EQ(std::ranges::count(model.parts, inputs.part), 1) << name << ": " << inputs.part;
   }
 }
 
 double time_of(const RowPrediction& prediction, const Model& model, std::string_view part) {
   if (part.empty()) return *prediction.time_us;
-  const auto place = std::ranges::find(model.parts(), part) - model.parts().begin();
+  const auto place = std::ranges::find(model.parts, part) - model.parts.begin();
   const double value = std::get<double>(prediction.parts.at(static_cast<std::size_t>(place)));
   return part.ends_with("_s") ? value * 1e6 : value;
 }
@@ -146,7 +146,7 @@ double time_in_a_table(const ModelEntry& entry, const Sample& sample) {
   const auto model = make(entry, sample);
   const OperationInputs inputs = inputs_of(entry, sample);
   const read::Table table = as_table(inputs);
-  return time_of(model->predict(RowReader(table, model->inputs()).read(0)), *model, inputs.part);
+  return time_of(model.predict(RowReader(table, model.inputs).read(0)), model, inputs.part);
 }
 
 TEST(Registry, EachRowOfAReportEqualsThatOfATable) {
@@ -257,11 +257,11 @@ TEST(Registry, SaysWhatAnOperationLacks) {
   for (const auto& [name, sample] : samples()) {
     const ModelEntry& entry = find_model(name);
     const auto model = make(entry, sample);
-    const auto inputs = model->inputs();
+    const auto inputs = model.inputs;
     const auto required =
         std::ranges::find_if(inputs, [](const Column& column) { return column.is_required; });
     if (required == inputs.end()) continue;
-    const RowPrediction nothing = predict_inputs(*model, {});
+    const RowPrediction nothing = predict_inputs(model, {});
     EXPECT_FALSE(nothing.time_us) << name;
     EXPECT_TRUE(nothing.reason.starts_with(fmt::format("without {}", required->name)))
         << nothing.reason;
@@ -272,7 +272,7 @@ TEST(Registry, RefusesWhatAColumnDoes) {
   const auto model = find_model("embedding_backward_sgd").make({});
   OperationInputs inputs;
   inputs.add("batch_size", 0.5);
-  EXPECT_EQ(predict_inputs(*model, inputs).reason,
+  EXPECT_EQ(predict_inputs(model, inputs).reason,
             "batch_size: expected an integer from 1 to 100000000, found 0.5");
 }
 

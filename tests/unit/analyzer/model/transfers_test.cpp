@@ -32,11 +32,11 @@ TEST_P(AGpuLeftOut, IsPredictedWithAnIntervalThatHolds) {
   options.params = parameters;
   const auto gemm = find_model("gemm").make(options);
   const auto table = read::read_table(std::string(INLINE_PROF_TEST_DATA "/transfers/") + file);
-  RowReader reader(table, gemm->inputs(), {});
+  RowReader reader(table, gemm.inputs, {});
   const std::size_t measured = table.require("time_us");
   std::vector<base::Judged> rows;
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const RowPrediction prediction = gemm->predict(reader.read(i));
+    const RowPrediction prediction = gemm.predict(reader.read(i));
     ASSERT_TRUE(prediction.time_us && prediction.lower_us && prediction.upper_us) << i;
     rows.push_back({*prediction.time_us, table.optional_number(i, measured).value(),
                     prediction.lower_us, prediction.upper_us});
@@ -58,7 +58,7 @@ base::ErrorSummary errors_of_stacks(const std::string& set, bool knows_stack) {
     options.edition = Edition::kCalibrated;
     options.machine = machine;
     options.params = "gemm_" + machine.id + "_" + set;
-    std::unique_ptr<Model> gemm;
+    std::optional<Model> gemm;
     for (std::size_t i = 0; i < table.row_count(); ++i) {
       if (table.cell(i, 0) != machine.id || table.cell(i, 1) != set) continue;
       if (!gemm) gemm = find_model("gemm").make(options);

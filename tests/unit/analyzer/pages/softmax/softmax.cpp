@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,52 +20,44 @@ constexpr std::array<Column, 3> kInputs{{
 }};
 constexpr std::array<std::string_view, 1> kParts{"bytes"};
 
-class SoftmaxModel : public Model {
- public:
-  explicit SoftmaxModel(const read::Machine& machine)
-      : bytes_per_us_(machine.memory_fraction * machine.memory_gb_per_s * 1e3),
-        launch_us_(machine.launch_floor_us) {}
+double time_us(double bytes, const read::Machine& machine) {
+  return machine.launch_floor_us +
+         bytes / (machine.memory_fraction * machine.memory_gb_per_s * 1e3);
+}
 
-  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
-  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+// A row of a table: every cell was checked against kInputs.
+RowPrediction predict_row(const Row& row, const read::Machine& machine) {
+  const std::string type = row.has("type") ? row.text("type") : "f32";
+  const auto element_bytes = number_type_bytes(type);
+  if (!element_bytes) return RowPrediction::none("", fmt::format("unknown type {}", type));
+  const double bytes = 2 * row.number("rows") * row.number("cols") * *element_bytes;
+  RowPrediction prediction;
+  prediction.time_us = time_us(bytes, machine);
+  prediction.bound = "memory";
+  prediction.parts = {bytes};
+  return prediction;
+}
 
-  // A row of a table: every cell was checked against inputs().
-  [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    const std::string type = row.has("type") ? row.text("type") : "f32";
-    const auto element_bytes = number_type_bytes(type);
-    if (!element_bytes) return RowPrediction::none("", fmt::format("unknown type {}", type));
-    const double bytes = 2 * row.number("rows") * row.number("cols") * *element_bytes;
-    RowPrediction prediction;
-    prediction.time_us = time_us(bytes);
-    prediction.bound = "memory";
-    prediction.parts = {bytes};
-    return prediction;
-  }
+// An operation of a profile: its attributes may be missing, or be anything.
+std::optional<Prediction> predict_operation(const Operation& operation) {
+  const auto rows = operation.op.get<std::int64_t>("rows");
+  const auto cols = operation.op.get<std::int64_t>("cols");
+  const auto element_bytes = number_type_bytes(operation.op.get<std::string>("type").value_or(""));
+  if (!rows || !cols || !element_bytes || *rows < 1 || *cols < 1) return std::nullopt;
+  const double bytes = 2 * static_cast<double>(*rows) * static_cast<double>(*cols) * *element_bytes;
+  Prediction prediction;
+  prediction.time = microseconds(time_us(bytes, operation.machine));
+  prediction.bound = Bound::kMemory;
+  prediction.model = "softmax";
+  return prediction;
+}
 
-  // An operation of a profile: its attributes may be missing, or be anything.
-  [[nodiscard]] std::optional<Prediction> predict_operation(
-      const Operation& operation) const override {
-    const auto rows = operation.op.get<std::int64_t>("rows");
-    const auto cols = operation.op.get<std::int64_t>("cols");
-    const auto element_bytes =
-        number_type_bytes(operation.op.get<std::string>("type").value_or(""));
-    if (!rows || !cols || !element_bytes || *rows < 1 || *cols < 1) return std::nullopt;
-    Prediction prediction;
-    prediction.time = microseconds(
-        time_us(2 * static_cast<double>(*rows) * static_cast<double>(*cols) * *element_bytes));
-    prediction.bound = Bound::kMemory;
-    prediction.model = "softmax";
-    return prediction;
-  }
-
- private:
-  [[nodiscard]] double time_us(double bytes) const { return launch_us_ + bytes / bytes_per_us_; }
-
-  double bytes_per_us_, launch_us_;
-};
-
-std::unique_ptr<Model> make(const ModelOptions& options) {
-  return std::make_unique<SoftmaxModel>(*options.machine);
+Model make(const ModelOptions& options) {
+  return {
+      .inputs = kInputs,
+      .parts = kParts,
+      .of_row = [machine = *options.machine](const Row& row) { return predict_row(row, machine); },
+      .of_operation = predict_operation};
 }
 
 }  // namespace

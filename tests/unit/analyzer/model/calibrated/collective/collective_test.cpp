@@ -108,7 +108,7 @@ TEST(Collectives, AnotherMachineHasItsOwnLinks) {
   options.machine = b200;
   options.params = "collective_h200-sxm-141gb";
   const auto model = find_model("collective").make(options);
-  EXPECT_EQ(model->warnings().size(), 1U);
+  EXPECT_EQ(model.warnings.size(), 1U);
 }
 
 TEST(Collectives, SendsOfAGpuThatNobodyTimedTakeItsOwnLinks) {

@@ -106,8 +106,8 @@ TEST(ExchangeSize, RefusesWhatIsNoExchange) {
 RowPrediction predict_row(const std::string& text, const ModelOptions& options = {}) {
   const read::Table table(text, "t.csv");
   const auto model = find_model("collective").make(options);
-  RowReader reader(table, model->inputs());
-  return model->predict(reader.read(0));
+  RowReader reader(table, model.inputs);
+  return model.predict(reader.read(0));
 }
 
 TEST(CollectiveModel, KnowsThePublishedCurvesByName) {

@@ -35,10 +35,10 @@ TEST(PublishedFloat8Roofline, Casts) {
 TEST(PublishedFloat8Roofline, EachKernelOfACast) {
   const read::Table table = read::read_table(golden_path("float8/roofline_cast.csv"));
   const auto model = model::find_model("roofline_cast").make({});
-  model::RowReader reader(table, model->inputs());
+  model::RowReader reader(table, model.inputs);
   const std::size_t column = table.require("kernel_s");
   for (std::size_t i = 0; i < table.row_count(); ++i) {
-    const auto prediction = model->predict(reader.read(i));
+    const auto prediction = model.predict(reader.read(i));
     const std::string given = std::get<std::string>(prediction.parts.at(1));
     const std::string expected = table.cell(i, column);
     const auto given_words = read::words(given);
@@ -88,8 +88,8 @@ RowPrediction predict_row(const char* model_name, const std::string& text,
   ModelOptions options;
   options.constants = constants;
   const auto model = find_model(model_name).make(options);
-  RowReader reader(table, model->inputs());
-  return model->predict(reader.read(0));
+  RowReader reader(table, model.inputs);
+  return model.predict(reader.read(0));
 }
 
 TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
@@ -193,7 +193,7 @@ TEST(Float8Roofline, ProductsInNvfp4AreThoseOfInference) {
   options.constants = ConstantSet::kMain;
   const ModelEntry& entry = find_model("roofline_linear");
   const auto answer =
-      predict_inputs(*entry.make(options), entry.inputs_of({op, b200, {.name = "", .blocks = 0}}));
+      predict_inputs(entry.make(options), entry.inputs_of({op, b200, {.name = "", .blocks = 0}}));
   EXPECT_EQ(answer.reason, "");
   // The last part is the product: 2 m n k at 78 % of 9 PFLOP/s.
   EXPECT_NEAR(std::get<double>(answer.parts.at(7)), 2.0 * 4096 * 4096 * 4096 / 9e15 / 0.78, 1e-9);
