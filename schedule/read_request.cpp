@@ -166,11 +166,6 @@ std::optional<Integer> whole_integer(std::string_view text) {
 class Lines {
  public:
   Lines(std::string_view text, const std::string& file) : rest_(text), file_(file) {
-    if (text.size() > kMaxFileBytes) {
-      throw ScheduleError(file, "size",
-                          std::to_string(text.size()) + " bytes, expected at most " +
-                              std::to_string(kMaxFileBytes) + ": larger than any schedule");
-    }
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 

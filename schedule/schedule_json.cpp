@@ -371,11 +371,6 @@ class Reader {
 }  // namespace
 
 Spec parse_schedule_json(std::string_view text, const std::string& file) {
-  if (text.size() > kMaxFileBytes) {
-    throw ScheduleError(file, "size",
-                        std::to_string(text.size()) + " bytes, expected at most " +
-                            std::to_string(kMaxFileBytes) + ": larger than any schedule");
-  }
   return Reader(text, file).read(parsed(text, file));
 }
 

@@ -35,23 +35,21 @@ CUresult released(CUresult result, CUdevice device) {
 
 }  // namespace
 
-#define INLINE_PROF_CREATION(symbol, name, parameters, arguments) \
-  CUresult CUDAAPI hooked_##symbol parameters {                   \
-    return created(original_##symbol arguments, context, name);   \
+#define INLINE_PROF_CREATION(symbol, parameters, arguments)        \
+  CUresult CUDAAPI hooked_##symbol parameters {                    \
+    return created(original_##symbol arguments, context, #symbol); \
   }
-INLINE_PROF_CREATION(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",
-                     (CUcontext * context, CUdevice device), (context, device))
-INLINE_PROF_CREATION(cuCtxCreate, "cuCtxCreate",
-                     (CUcontext * context, unsigned flags, CUdevice device),
+INLINE_PROF_CREATION(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),
+                     (context, device))
+INLINE_PROF_CREATION(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),
                      (context, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v2, "cuCtxCreate",
-                     (CUcontext * context, unsigned flags, CUdevice device),
+INLINE_PROF_CREATION(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device),
                      (context, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v3, "cuCtxCreate",
+INLINE_PROF_CREATION(cuCtxCreate_v3,
                      (CUcontext * context, void* affinities, int count, unsigned flags,
                       CUdevice device),
                      (context, affinities, count, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v4, "cuCtxCreate",
+INLINE_PROF_CREATION(cuCtxCreate_v4,
                      (CUcontext * context, void* parameters, unsigned flags, CUdevice device),
                      (context, parameters, flags, device))
 
@@ -65,19 +63,17 @@ INLINE_PROF_AFTER(cuCtxPushCurrent_v2, CUcontext, has_current)
 INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease, CUdevice, released)
 INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease_v2, CUdevice, released)
 
-#define INLINE_PROF_BEFORE(symbol, name, Handle, note)                  \
-  CUresult CUDAAPI hooked_##symbol(Handle handle) {                     \
-    tell(name, [&](hook::Observer& session) { session.note(handle); }); \
-    return original_##symbol(handle);                                   \
+#define INLINE_PROF_BEFORE(symbol, Handle, note)                           \
+  CUresult CUDAAPI hooked_##symbol(Handle handle) {                        \
+    tell(#symbol, [&](hook::Observer& session) { session.note(handle); }); \
+    return original_##symbol(handle);                                      \
   }
-INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", CUdevice,
-                   primary_context_reset)
-INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", CUdevice,
-                   primary_context_reset)
-INLINE_PROF_BEFORE(cuCtxDestroy, "cuCtxDestroy", CUcontext, context_gone)
-INLINE_PROF_BEFORE(cuCtxDestroy_v2, "cuCtxDestroy", CUcontext, context_gone)
-INLINE_PROF_BEFORE(cuModuleUnload, "cuModuleUnload", CUmodule, module_gone)
-INLINE_PROF_BEFORE(cuLibraryUnload, "cuLibraryUnload", CUlibrary, library_gone)
-INLINE_PROF_BEFORE(cuStreamDestroy_v2, "cuStreamDestroy", CUstream, stream_gone)
+INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset, CUdevice, primary_context_reset)
+INLINE_PROF_BEFORE(cuDevicePrimaryCtxReset_v2, CUdevice, primary_context_reset)
+INLINE_PROF_BEFORE(cuCtxDestroy, CUcontext, context_gone)
+INLINE_PROF_BEFORE(cuCtxDestroy_v2, CUcontext, context_gone)
+INLINE_PROF_BEFORE(cuModuleUnload, CUmodule, module_gone)
+INLINE_PROF_BEFORE(cuLibraryUnload, CUlibrary, library_gone)
+INLINE_PROF_BEFORE(cuStreamDestroy_v2, CUstream, stream_gone)
 
 }  // namespace inline_prof::launch

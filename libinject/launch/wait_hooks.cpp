@@ -22,15 +22,15 @@ void HostWait::note_end(std::uint32_t called_us) noexcept {
   timer::note_end_of_wait(called_us);
 }
 
-#define INLINE_PROF_WAIT(symbol, name, parameters, arguments) \
-  CUresult CUDAAPI hooked_##symbol parameters {               \
-    const HostWait wait = note_wait(name);                    \
-    return original_##symbol arguments;                       \
+#define INLINE_PROF_WAIT(symbol, parameters, arguments) \
+  CUresult CUDAAPI hooked_##symbol parameters {         \
+    const HostWait wait = note_wait(#symbol);           \
+    return original_##symbol arguments;                 \
   }
-INLINE_PROF_WAIT(cuEventSynchronize, "cuEventSynchronize", (CUevent event), (event))
-INLINE_PROF_WAIT(cuCtxSynchronize, "cuCtxSynchronize", (), ())
-INLINE_PROF_WAIT(cuCtxSynchronize_v2, "cuCtxSynchronize_v2", (CUcontext context), (context))
-INLINE_PROF_WAIT(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream), (stream))
-INLINE_PROF_WAIT(cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream stream), (stream))
+INLINE_PROF_WAIT(cuEventSynchronize, (CUevent event), (event))
+INLINE_PROF_WAIT(cuCtxSynchronize, (), ())
+INLINE_PROF_WAIT(cuCtxSynchronize_v2, (CUcontext context), (context))
+INLINE_PROF_WAIT(cuStreamSynchronize, (CUstream stream), (stream))
+INLINE_PROF_WAIT(cuStreamSynchronize_ptsz, (CUstream stream), (stream))
 
 }  // namespace inline_prof::launch
