@@ -25,31 +25,6 @@ std::size_t find_interval95_rank(std::size_t count) {
   return rank;
 }
 
-std::size_t outliers(std::span<const double> values, double middle, double mad) {
-  const auto is_far = [&](double value) { return std::abs(value - middle) > kOutlierMads * mad; };
-  return static_cast<std::size_t>(std::ranges::count_if(values, is_far));
-}
-
-// Median distance of ascending values from their median: the nearest are beside the middle, and the
-// distances grow to both sides.
-double mad_of_sorted(std::span<const double> sorted, double middle) {
-  std::size_t below = sorted.size() / 2;  // the next one on that side is the one before
-  std::size_t above = below;
-  const auto next_distance = [&] {
-    const bool is_below =
-        above == sorted.size() ||
-        (below > 0 && std::abs(middle - sorted[below - 1]) <= std::abs(sorted[above] - middle));
-    return std::abs(middle - sorted[is_below ? --below : above++]);
-  };
-  double before = 0.0;
-  double at_middle = 0.0;
-  for (std::size_t i = 0; i <= sorted.size() / 2; ++i) {
-    before = at_middle;
-    at_middle = next_distance();
-  }
-  return sorted.size() % 2 == 1 ? at_middle : 0.5 * (before + at_middle);
-}
-
 template <typename Value>
 MedianAndInterval find_median_and_interval95(std::span<Value> values) {
   if (values.empty()) throw std::invalid_argument("median of nothing");
@@ -137,8 +112,13 @@ std::optional<Interval> median_interval95_of_sorted(std::span<const double> sort
 std::optional<Spread> median_spread_of_sorted(std::span<const double> sorted) {
   if (sorted.size() < 3) return std::nullopt;
   const double middle = median_of_sorted(sorted);
-  const double mad = mad_of_sorted(sorted, middle);
-  return Spread{.mad = mad, .outliers = outliers(sorted, middle, mad)};
+  std::vector<double> distances(sorted.size());
+  std::ranges::transform(sorted, distances.begin(),
+                         [&](double value) { return std::abs(value - middle); });
+  const double mad = median_in_place(distances);
+  const auto is_far = [&](double distance) { return distance > kOutlierMads * mad; };
+  const auto outliers = std::ranges::count_if(distances, is_far);
+  return Spread{.mad = mad, .outliers = static_cast<std::size_t>(outliers)};
 }
 
 }  // namespace inline_prof::base
