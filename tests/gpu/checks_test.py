@@ -105,7 +105,7 @@ class Runner(unittest.TestCase):
     def test_a_wrong_command_line_and_a_place_that_cannot_be_written(self):
         self.check("--only", "nothing", status=2, says=["invalid choice"])
         self.check("--results", f"{__file__}/x", "--only", "rate", status=3, says=["the results cannot be written to "])
-        self.check("--help", status=0, says=["call 1, 9 minutes 45 s together"])
+        self.check("--help", status=0, says=["call 1, 9 minutes 50 s together"])
 
 
 class Calls(unittest.TestCase):

@@ -32,16 +32,16 @@ class Library:
     that answers 0."""
 
     def __init__(self, name, versions, words_of_status):
-        why = None
-        for folder, version in itertools.product(("", "/usr/local/cuda/lib64/", *(f"{folder}/" for folder in wheel_folders())), versions):
-            try:
-                ctypes.CDLL(f"{folder}{name}.so.{version}", mode=ctypes.RTLD_GLOBAL)
-                break
-            except OSError as error:
-                why = why or error
-        else:
-            skip(why)
-        self.words_of_status = words_of_status
+        self.words_of_status, why = words_of_status, None
+        # PyTorch's packages are looked for last: that takes a while.
+        for folders, version in itertools.product((lambda: ["", "/usr/local/cuda/lib64"], wheel_folders), versions):
+            for folder in folders():
+                try:
+                    ctypes.CDLL(os.path.join(folder, f"{name}.so.{version}"), mode=ctypes.RTLD_GLOBAL)
+                    return
+                except OSError as error:
+                    why = why or error
+        skip(why)
 
     def status(self, function, *arguments):
         return getattr(PROCESS, function)(*arguments)

@@ -54,7 +54,7 @@ PARTS = {
     "libraries": ("libraries", 45, (1,), "what library calls say they compute, their kernels, ranks on two GPUs"),
     "bias": ("pairs", 40, (1,), "event pairs around kernels of known length, against CUPTI's timestamps"),
     "backends": ("pairs", 35, (1,), "iteration times and pairs against CUPTI's; programmatic launches"),
-    "results": ("cost", 40, (1,), "results are the same by every bit; compute-sanitizer finds nothing"),
+    "results": ("cost", 45, (1,), "results are the same by every bit; compute-sanitizer finds nothing"),
     "rate": ("cost", 20, (1,), "what a launch costs the application thread"),
     "graphs": ("pairs", 20, (1,), "what event nodes read and cost; what clones of a graph cost and hold on to"),
     "demo": ("programs", 45, (1,), "the DLRM example under the injected library, and its report"),
