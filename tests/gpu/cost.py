@@ -9,7 +9,6 @@ import os
 import random
 import shutil
 import statistics
-import sys
 
 from census import durations_ns
 from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run, run_and_read
@@ -158,73 +157,53 @@ def judge_afterwards(found):
     return found[1] <= 0 <= found[2]
 
 
-class Comparison:
-    """Compares times with and without measuring: in blocks of one process, or in pairs of processes."""
+def blocks_of(command, variables):
+    lines = [line.split() for line in run(command, variables, SECONDS).stdout.splitlines()]
+    return [(state, float(time)) for state, time in lines]
 
-    def __init__(self, check):
-        self.check, self.files = check, 0
 
-    def output(self):
-        self.files += 1
-        return self.check.folder / f"prof.{self.files}.json"
+def toggled(command, variables):
+    """Measuring goes on and off in one process; the first pattern has what is done once."""
+    return quads(blocks_of(command, variables))[1:]
 
-    def preloaded(self, **settings):
-        return preloaded(self.check.library, self.output(), **settings)
 
-    @staticmethod
-    def blocks_of(command, variables):
-        lines = [line.split() for line in run(command, variables, SECONDS).stdout.splitlines()]
-        return [(state, float(time)) for state, time in lines]
+def paired(command, variables, drop=0, arguments=()):
+    """Compares whole processes with and without variables and arguments; the first `drop` blocks of each are not counted."""
+    blocks = []
+    for state in ("off", "on", "on", "off") * (1 if IS_REHEARSAL else 2):
+        added, under = (arguments, variables) if state == "on" else ((), {})
+        blocks.append((state, statistics.median(time for _, time in blocks_of([*command, *added], under)[drop:])))
+    return quads(blocks)
 
-    def toggled(self, command, variables):
-        """Measuring goes on and off in one process; the first pattern has what is done once."""
-        return lambda: quads(self.blocks_of(command, variables))[1:]
 
-    def pairs(self, command, variables, drop=0, arguments=()):
-        """Compares whole processes; the first `drop` blocks of each are not counted."""
-        def measure():
-            ratios = []
-            for _ in range(1 if IS_REHEARSAL else 2):
-                blocks = []
-                for state in ("off", "on", "on", "off"):
-                    is_on = state == "on"
-                    times = [time for _, time in self.blocks_of([*command, *(arguments if is_on else ())],
-                                                                variables() if is_on else {})][drop:]
-                    blocks.append((state, statistics.median(times)))
-                ratios += quads(blocks)
-            return ratios
-        return measure
-
-    def attempt(self, name, measure, judge=None):
-        with self.check.claim("52", name):
-            ratios = measure()
-            if not ratios:
-                raise Failure("no blocks")
-            found = interval(ratios)
-            answer = judge(found) if judge and not IS_REHEARSAL else None
-            mean, low, high = (f"{100 * value:+.3f}" for value in found)
-            self.check.say({None: "FIGURE", True: "PASS", False: "FAIL"}[answer],
-                           f"52: {name}: {mean} % (95 %: {low} to {high}, {len(ratios)} patterns)")
+def attempt(check, name, judge, measure, *arguments, **options):
+    with check.claim("52", name):
+        ratios = measure(*arguments, **options)
+        if not ratios:
+            raise Failure("no blocks")
+        found = interval(ratios)
+        answer = judge(found) if judge and not IS_REHEARSAL else None
+        mean, low, high = (f"{100 * value:+.3f}" for value in found)
+        check.say({None: "FIGURE", True: "PASS", False: "FAIL"}[answer],
+                  f"52: {name}: {mean} % (95 %: {low} to {high}, {len(ratios)} patterns)")
 
 
 def part_overhead(check):
-    compare = Comparison(check)
+    output = check.folder / "prof.%p.json"
+    adaptive, every = (preloaded(check.library, output, **settings) for settings in (ADAPTIVE, TOGGLE))
+    measured = preloaded(check.library, output, mode="fine_grained", warmup=2, repeat=1, overhead=0)
     # The ratios of a rehearsal mean nothing.
     size = ["--blocks", "8", "--iterations", "2"] if IS_REHEARSAL else []
     pair_size = ["--blocks", "4", "--iterations", "2"] if IS_REHEARSAL else ["--blocks", "12"]
     for work in ("launch", "gpu", "graph"):
         loop = [*check.command("loops.py"), "overhead", "--work", work]
-        single = [*loop, *pair_size]
-        for name, settings, judge in (("measuring within the budget", ADAPTIVE, judge_measuring), ("a pair in every iteration", TOGGLE, None)):
-            compare.attempt(f"{work}, {name}, toggled", compare.toggled([*loop, *size, "--toggle"], compare.preloaded(**settings)), judge)
-        compare.attempt(f"{work}, nothing beside nothing, pairs", compare.pairs(single, dict), judge_afterwards)
-        compare.attempt(f"{work}, measured all it wanted, pairs",
-                        compare.pairs(single, lambda: compare.preloaded(mode="fine_grained", warmup=2, repeat=1, overhead=0), drop=2),
-                        judge_afterwards)
-        compare.attempt(f"{work}, NVTX ranges that nobody reads, pairs", compare.pairs(single, dict, arguments=["--nvtx"]))
-        compare.attempt(f"{work}, backend cupti, pairs",
-                        compare.pairs(single, lambda: injected(check.library, compare.output(), backend="cupti")))
-    torch = [sys.executable, check.scripts / "torch_programs.py", "overhead", *size]
-    compare.attempt("PyTorch, measuring within the budget, toggled",
-                    compare.toggled([*torch, "--toggle"], compare.preloaded(**ADAPTIVE)), judge_measuring)
-    compare.attempt("PyTorch, torch.profiler, toggled", compare.toggled([*torch, "--profiler"], {}))
+        toggling, single = [*loop, *size, "--toggle"], [*loop, *pair_size]
+        attempt(check, f"{work}, measuring within the budget, toggled", judge_measuring, toggled, toggling, adaptive)
+        attempt(check, f"{work}, a pair in every iteration, toggled", None, toggled, toggling, every)
+        attempt(check, f"{work}, nothing beside nothing, pairs", judge_afterwards, paired, single, {})
+        attempt(check, f"{work}, measured all it wanted, pairs", judge_afterwards, paired, single, measured, drop=2)
+        attempt(check, f"{work}, NVTX ranges that nobody reads, pairs", None, paired, single, {}, arguments=["--nvtx"])
+        attempt(check, f"{work}, backend cupti, pairs", None, paired, single, injected(check.library, output, backend="cupti"))
+    torch = [*check.command("torch_programs.py"), "overhead", *size]
+    attempt(check, "PyTorch, measuring within the budget, toggled", judge_measuring, toggled, [*torch, "--toggle"], adaptive)
+    attempt(check, "PyTorch, torch.profiler, toggled", None, toggled, [*torch, "--profiler"], {})
