@@ -21,21 +21,14 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
 
 }  // namespace
 
-CUresult CUDAAPI hooked_cuGetProcAddress(const char* symbol, void** function, int version,
-                                         cuuint64_t flags) {
-  const CUresult result = original_cuGetProcAddress(symbol, function, version, flags);
-  if (result == CUDA_SUCCESS)
-    replace(symbol, function, version, flags, __builtin_return_address(0));
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuGetProcAddress_v2(const char* symbol, void** function, int version,
-                                            cuuint64_t flags,
-                                            CUdriverProcAddressQueryResult* status) {
-  const CUresult result = original_cuGetProcAddress_v2(symbol, function, version, flags, status);
-  if (result == CUDA_SUCCESS)
-    replace(symbol, function, version, flags, __builtin_return_address(0));
-  return result;
-}
+INLINE_PROF_AFTER(cuGetProcAddress,
+                  (const char* name, void** function, int version, cuuint64_t flags),
+                  (name, function, version, flags),
+                  replace(name, function, version, flags, __builtin_return_address(0)))
+INLINE_PROF_AFTER(cuGetProcAddress_v2,
+                  (const char* name, void** function, int version, cuuint64_t flags,
+                   CUdriverProcAddressQueryResult* status),
+                  (name, function, version, flags, status),
+                  replace(name, function, version, flags, __builtin_return_address(0)))
 
 }  // namespace inline_prof::entry

@@ -204,13 +204,6 @@ CUresult CUDAAPI hooked_cuGraphLaunch_spare(CUgraphExec graph, CUstream stream) 
   return graph_launch<hook::kSpare>(graph, stream);
 }
 
-// `note` is done after a call that succeeded.
-#define INLINE_PROF_AFTER(symbol, parameters, arguments, note) \
-  CUresult CUDAAPI hooked_##symbol parameters {                \
-    const CUresult result = original_##symbol arguments;       \
-    if (result == CUDA_SUCCESS) note;                          \
-    return result;                                             \
-  }
 INLINE_PROF_AFTER(cuGraphInstantiate,
                   (CUgraphExec * exec, CUgraph graph, CUgraphNode* error_node, char* log,
                    std::size_t log_bytes),

@@ -205,6 +205,14 @@ struct Original<kIndex, CUresult(A...)> {
 
 }  // namespace inline_prof::hook
 
+// Defines a wrapper that does `note` after a call that succeeded.
+#define INLINE_PROF_AFTER(symbol, parameters, arguments, note) \
+  CUresult CUDAAPI hooked_##symbol parameters {                \
+    const CUresult result = original_##symbol arguments;       \
+    if (result == CUDA_SUCCESS) note;                          \
+    return result;                                             \
+  }
+
 // cuda.h's own macros (cuCtxCreate -> cuCtxCreate_v4) stay out of the way: the C++ name is ours,
 // the exported symbol is the vendor's.
 #define INLINE_PROF_DECLARE_LAUNCH(symbol, name, version, slot, signature, originals, spare) \

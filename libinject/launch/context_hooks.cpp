@@ -13,11 +13,10 @@ void tell(const char* where, const Report& report) noexcept {
   if (sys::is_on()) hook::report(where, report);
 }
 
-CUresult created(CUresult result, CUcontext* context, const char* where) {
-  if (result != CUDA_SUCCESS || context == nullptr || *context == nullptr) return result;
+void created(const CUcontext* context) {
+  if (context == nullptr || *context == nullptr) return;
   hook::start_once();
-  tell(where, [&](hook::Observer& session) { session.context_created(*context); });
-  return result;
+  tell("cuCtxCreate", [&](hook::Observer& session) { session.context_created(*context); });
 }
 
 // This thread has a context, and may launch from now on.
@@ -35,33 +34,29 @@ CUresult released(CUresult result, CUdevice device) {
 
 }  // namespace
 
-#define INLINE_PROF_CREATION(symbol, parameters, arguments)        \
-  CUresult CUDAAPI hooked_##symbol parameters {                    \
-    return created(original_##symbol arguments, context, #symbol); \
-  }
-INLINE_PROF_CREATION(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),
-                     (context, device))
-INLINE_PROF_CREATION(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),
-                     (context, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device),
-                     (context, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v3,
-                     (CUcontext * context, void* affinities, int count, unsigned flags,
-                      CUdevice device),
-                     (context, affinities, count, flags, device))
-INLINE_PROF_CREATION(cuCtxCreate_v4,
-                     (CUcontext * context, void* parameters, unsigned flags, CUdevice device),
-                     (context, parameters, flags, device))
+INLINE_PROF_AFTER(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device),
+                  (context, device), created(context))
+INLINE_PROF_AFTER(cuCtxCreate, (CUcontext * context, unsigned flags, CUdevice device),
+                  (context, flags, device), created(context))
+INLINE_PROF_AFTER(cuCtxCreate_v2, (CUcontext * context, unsigned flags, CUdevice device),
+                  (context, flags, device), created(context))
+INLINE_PROF_AFTER(cuCtxCreate_v3,
+                  (CUcontext * context, void* affinities, int count, unsigned flags,
+                   CUdevice device),
+                  (context, affinities, count, flags, device), created(context))
+INLINE_PROF_AFTER(cuCtxCreate_v4,
+                  (CUcontext * context, void* parameters, unsigned flags, CUdevice device),
+                  (context, parameters, flags, device), created(context))
 
-#define INLINE_PROF_AFTER(symbol, Handle, note)     \
-  CUresult CUDAAPI hooked_##symbol(Handle handle) { \
-    return note(original_##symbol(handle), handle); \
+#define INLINE_PROF_WITH_RESULT(symbol, Handle, note) \
+  CUresult CUDAAPI hooked_##symbol(Handle handle) {   \
+    return note(original_##symbol(handle), handle);   \
   }
-INLINE_PROF_AFTER(cuCtxSetCurrent, CUcontext, has_current)
-INLINE_PROF_AFTER(cuCtxPushCurrent, CUcontext, has_current)
-INLINE_PROF_AFTER(cuCtxPushCurrent_v2, CUcontext, has_current)
-INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease, CUdevice, released)
-INLINE_PROF_AFTER(cuDevicePrimaryCtxRelease_v2, CUdevice, released)
+INLINE_PROF_WITH_RESULT(cuCtxSetCurrent, CUcontext, has_current)
+INLINE_PROF_WITH_RESULT(cuCtxPushCurrent, CUcontext, has_current)
+INLINE_PROF_WITH_RESULT(cuCtxPushCurrent_v2, CUcontext, has_current)
+INLINE_PROF_WITH_RESULT(cuDevicePrimaryCtxRelease, CUdevice, released)
+INLINE_PROF_WITH_RESULT(cuDevicePrimaryCtxRelease_v2, CUdevice, released)
 
 #define INLINE_PROF_BEFORE(symbol, Handle, note)                           \
   CUresult CUDAAPI hooked_##symbol(Handle handle) {                        \

@@ -36,6 +36,11 @@ bool names_are_needed() noexcept {
   return known == Answer::kYes;
 }
 
+template <typename Note>
+void keep(const char* where, const Note& note) noexcept {
+  if (names_are_needed()) hook::fenced(where, note);
+}
+
 void remember(const void* handle, const char* name, const void* module) {
   const sys::Locked<HandleBook> handles;
   // A handle of an unloaded module may be reused for another kernel.
@@ -101,29 +106,13 @@ KernelIdentity identity_of(CUfunction function) {
   return identity;
 }
 
-CUresult CUDAAPI hooked_cuModuleGetFunction(CUfunction* function, CUmodule module,
-                                            const char* name) {
-  const CUresult result = original_cuModuleGetFunction(function, module, name);
-  if (result == CUDA_SUCCESS && names_are_needed()) {
-    hook::fenced("cuModuleGetFunction", [&] { remember(*function, name, module); });
-  }
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  const CUresult result = original_cuLibraryGetKernel(kernel, library, name);
-  if (result == CUDA_SUCCESS && names_are_needed()) {
-    hook::fenced("cuLibraryGetKernel", [&] { remember(*kernel, name, library); });
-  }
-  return result;
-}
-
-CUresult CUDAAPI hooked_cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  const CUresult result = original_cuKernelGetFunction(function, kernel);
-  if (result == CUDA_SUCCESS && names_are_needed()) {
-    hook::fenced("cuKernelGetFunction", [&] { remember_as(*function, kernel); });
-  }
-  return result;
-}
+INLINE_PROF_AFTER(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char* name),
+                  (function, module, name),
+                  keep("cuModuleGetFunction", [&] { remember(*function, name, module); }))
+INLINE_PROF_AFTER(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char* name),
+                  (kernel, library, name),
+                  keep("cuLibraryGetKernel", [&] { remember(*kernel, name, library); }))
+INLINE_PROF_AFTER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), (function, kernel),
+                  keep("cuKernelGetFunction", [&] { remember_as(*function, kernel); }))
 
 }  // namespace inline_prof::launch

@@ -284,11 +284,14 @@ const void* explicit_stream(const void* stream) noexcept {
 
 // --- wrapper bodies
 
-template <typename Says>
-struct Collective {
+template <bool kHasFrame>
+struct NcclCall {
   static constexpr int kNotThere = nccl::kInternalError;
-  static constexpr bool kOpensFrame = true;
+  static constexpr bool kOpensFrame = kHasFrame;
+};
 
+template <typename Says>
+struct Collective : NcclCall<true> {
   template <typename... A>
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     Operation operation;
@@ -316,10 +319,7 @@ struct Collective {
   delete std::exchange(group.operations, nullptr);
 }
 
-struct GroupStart {
-  static constexpr int kNotThere = nccl::kInternalError;
-  static constexpr bool kOpensFrame = false;
-
+struct GroupStart : NcclCall<false> {
   static int call(LibraryCall&, int (*real)() noexcept) {
     const int result = real();
     if (result != nccl::kSuccess) return result;
@@ -328,10 +328,7 @@ struct GroupStart {
   }
 };
 
-struct GroupEnd {
-  static constexpr int kNotThere = nccl::kInternalError;
-  static constexpr bool kOpensFrame = true;
-
+struct GroupEnd : NcclCall<true> {
   static int call(LibraryCall&, int (*real)() noexcept) {
     // An inner group's end launches nothing.
     if (group.depth > 1) {
@@ -356,10 +353,7 @@ struct GroupEnd {
 
 // A call that makes or destroys communicators; noted after it has returned.
 template <typename Notes>
-struct Noticed {
-  static constexpr int kNotThere = nccl::kInternalError;
-  static constexpr bool kOpensFrame = false;
-
+struct Noticed : NcclCall<false> {
   template <typename... A>
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     const int result = real(arguments...);
