@@ -153,62 +153,56 @@ def expect_room(size):
         raise NotHere(f"its workspace is {size >> 20} MiB")
 
 
+# The tensors of each direction in the order of its functions' arguments: image x, filter w, output y; the last is the result.
+ORDERS = {"Forward": "xwy", "BackwardData": "wyx", "BackwardFilter": "xyw"}
+
+
 class CudnnCalls:
     def __init__(self, driver):
         self.cudnn, self.handle = open_cudnn(driver)
-        self.x, self.w, self.y, self.bias = (driver.memory(ROOM) for _ in range(4))
+        self.memory = {name: driver.memory(ROOM) for name in "xwyb"}
         self.workspace = driver.memory(WORKSPACE)
 
     def layer(self, x, w, y, groups=1, stride=(1, 1), pad=0, type=0, layout=0):  # cudnnDataType_t, cudnnTensorFormat_t
         """Returns the descriptors of a convolution."""
-        cudnn, made = self.cudnn, [self.cudnn.made(f"cudnnCreate{kind}Descriptor") for kind in ("Tensor", "Filter", "Tensor", "Convolution")]
-        cudnn("cudnnSetTensor4dDescriptor", made[0], layout, type, *x)
-        cudnn("cudnnSetFilter4dDescriptor", made[1], type, layout, *w)
-        cudnn("cudnnSetTensor4dDescriptor", made[2], layout, type, *y)
-        cudnn("cudnnSetConvolution2dDescriptor", made[3], pad, pad, *stride, 1, 1, 1, 0)  # CUDNN_CROSS_CORRELATION, f32
-        cudnn("cudnnSetConvolutionGroupCount", made[3], groups)
+        cudnn, kinds = self.cudnn, {"x": "Tensor", "w": "Filter", "y": "Tensor", "convolution": "Convolution"}
+        made = {name: cudnn.made(f"cudnnCreate{kind}Descriptor") for name, kind in kinds.items()}
+        cudnn("cudnnSetTensor4dDescriptor", made["x"], layout, type, *x)
+        cudnn("cudnnSetFilter4dDescriptor", made["w"], type, layout, *w)
+        cudnn("cudnnSetTensor4dDescriptor", made["y"], layout, type, *y)
+        cudnn("cudnnSetConvolution2dDescriptor", made["convolution"], pad, pad, *stride, 1, 1, 1, 0)  # CUDNN_CROSS_CORRELATION, f32
+        cudnn("cudnnSetConvolutionGroupCount", made["convolution"], groups)
         return made
 
-    def forward(self, layer, algorithm):
-        x, w, y, convolution = layer
-        return lambda: self.cudnn("cudnnConvolutionForward", self.handle, ONE, x, self.x, w, self.w, convolution, algorithm,
-                                  self.workspace, c_size_t(WORKSPACE), ZERO, y, self.y)
-
-    def backward(self, direction, layer, algorithm):
-        x, w, y, convolution = layer
-        first, result = ((w, self.w), (x, self.x)) if direction == "Data" else ((x, self.x), (w, self.w))
-        return lambda: self.cudnn(f"cudnnConvolutionBackward{direction}", self.handle, ONE, *first, y, self.y, convolution, algorithm,
+    def convolve(self, direction, layer, algorithm=None):
+        """Returns a call with the algorithm, else with the one that cuDNN's heuristic puts first."""
+        first, second, result = ((layer[name], self.memory[name]) for name in ORDERS[direction])
+        if algorithm is None:
+            found, count = Found(), c_int()
+            self.cudnn(f"cudnnGetConvolution{direction}Algorithm_v7", self.handle, first[0], second[0], layer["convolution"], result[0], 1,
+                       byref(count), byref(found))
+            if found.status != 0:
+                raise RuntimeError(f"the heuristic's first algorithm answers {self.cudnn.words(found.status)}")
+            expect_room(found.memory)
+            algorithm = found.algorithm
+        return lambda: self.cudnn(f"cudnnConvolution{direction}", self.handle, ONE, *first, *second, layer["convolution"], algorithm,
                                   self.workspace, c_size_t(WORKSPACE), ZERO, *result)
-
-    def first_algorithm(self, direction, *descriptors):
-        """Returns the algorithm that cuDNN's heuristic puts first."""
-        found, count = Found(), c_int()
-        self.cudnn(f"cudnnGetConvolution{direction}Algorithm_v7", self.handle, *descriptors, 1, byref(count), byref(found))
-        if found.status != 0:
-            raise RuntimeError(f"the heuristic's first algorithm answers {self.cudnn.words(found.status)}")
-        expect_room(found.memory)
-        return found.algorithm
 
     def forward_by(self, algorithm):
         layer, size = self.layer((8, 32, 28, 28), (64, 32, 3, 3), (8, 64, 28, 28), pad=1), c_size_t()
-        x, w, y, convolution = layer
-        if self.cudnn.status("cudnnGetConvolutionForwardWorkspaceSize", self.handle, x, w, convolution, y, algorithm, byref(size)) != 0:
+        if self.cudnn.status("cudnnGetConvolutionForwardWorkspaceSize", self.handle, layer["x"], layer["w"], layer["convolution"], layer["y"],
+                             algorithm, byref(size)) != 0:
             raise NotHere("cuDNN has no such algorithm for it")
         expect_room(size.value)
-        return self.forward(layer, algorithm)
+        return self.convolve("Forward", layer, algorithm)
 
     def older(self):
         plain = self.layer((4, 8, 20, 30), (16, 8, 3, 5), (4, 16, 18, 26))
         strided = self.layer((4, 32, 20, 30), (64, 16, 3, 3), (4, 64, 10, 30), 2, (2, 1), 1, 2, 1)  # half precision, NHWC
-
-        def forward(layer):
-            x, w, y, convolution = layer
-            return self.forward(layer, self.first_algorithm("Forward", x, w, convolution, y))
-
-        x, w, y, convolution = plain
-        return {"forward": lambda: forward(plain), "forward of f16 by channels, strided, in groups": lambda: forward(strided),
-                "backward data": lambda: self.backward("Data", plain, self.first_algorithm("BackwardData", w, y, convolution, x)),
-                "backward filter": lambda: self.backward("Filter", plain, self.first_algorithm("BackwardFilter", x, y, convolution, w)),
+        return {"forward": lambda: self.convolve("Forward", plain),
+                "forward of f16 by channels, strided, in groups": lambda: self.convolve("Forward", strided),
+                "backward data": lambda: self.convolve("BackwardData", plain),
+                "backward filter": lambda: self.convolve("BackwardFilter", plain),
                 # 3 is not implemented (cudnn_cnn.h, CUDNN_CONVOLUTION_FWD_ALGO_DIRECT).
                 **{f"forward by algorithm {i}": lambda i=i: self.forward_by(i) for i in (0, 1, 2, 4, 5, 6, 7)}}
 
@@ -222,16 +216,17 @@ class CudnnCalls:
         return lambda: self.cudnn("cudnnBackendExecute", self.handle, plan.raw, pack.raw)
 
     def graphs(self):
-        memory = {"x": self.x, "w": self.w, "y": self.y}
+        memory = self.memory
 
         def one(name, direction, **shape):
-            return lambda: self.execution(name, graph_of(self.cudnn, self.handle, [convolution(self.cudnn, direction, **shape)]), memory)
+            graph = graph_of(self.cudnn, self.handle, [convolution(self.cudnn, direction, **shape)])
+            return self.execution(name, graph, {tensor: memory[tensor] for tensor in "xwy"})
 
         fused = "graph forward with bias and relu"
-        return {**{f"graph {direction}": one(f"graph {direction}", direction) for direction in DIRECTIONS},
-                "graph forward in groups": one("graph forward in groups", "forward", height=14, width=24, groups=2),
+        return {**{f"graph {direction}": lambda direction=direction: one(f"graph {direction}", direction) for direction in DIRECTIONS},
+                "graph forward in groups": lambda: one("graph forward in groups", "forward", height=14, width=24, groups=2),
                 fused: lambda: self.execution(fused, fused_graph(self.cudnn, self.handle, height=32, width=40, filters=96),
-                                              {"x": self.x, "w": self.w, "b": self.bias, "z": self.y})}
+                                              {"x": memory["x"], "w": memory["w"], "b": memory["b"], "z": memory["y"]})}
 
 
 def open_cudnn(driver):

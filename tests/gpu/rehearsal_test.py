@@ -94,7 +94,8 @@ TABLE = {
     "LibrariesOfAnOlderDriver": (["libraries"], {"SIMGPU_DRIVER_VERSION": "12020", "SIMGPU_RUNTIME_VERSION": "12020"}, [
         "PASS +libraries: 46: the driver knows CUDA 12.2: [0-9]+ kernels of libraries, 0 without a name"], []),
     "PyTorch": (["torch", "libraries"], {"SIMGPU_DEVICES": "2"}, [
-        r"PASS +torch: 7, 8, .*torch: .*CUPTI \([1-9][0-9]+, 40\)", "PASS +torch: 57, .*torch_compile: ", ALL_GIVE.format("", "torch", 7)], ["FAIL  "]),
+        r"PASS +torch: 7, 8, .*torch: .*CUPTI \([1-9][0-9]+, 40\)", "PASS +torch: 57, .*torch_compile: ",
+        ALL_GIVE.format("", "torch", 7)], ["FAIL  "]),
     "WithoutAGpu": (EVERY_PART, {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}, [f"SKIP +{part}: " for part in EVERY_PART],
                     NOTHING_BUT_SKIPS),
     "WithoutADevice": (EVERY_PART, {"SIMGPU_FAIL": "cuInit:100"}, [f"SKIP +{part}: " for part in EVERY_PART], NOTHING_BUT_SKIPS),
@@ -142,7 +143,8 @@ def rehearse(build, name):
         for word in parts:
             arguments += [word, next(parts)] if word.startswith("--") else ["--only", word]
         done = subprocess.run([gpu_check.SOURCE / "scripts/gpu_check.sh", "--build-dir", build, "--results", folder / "results", *arguments],
-                              env={**os.environ, "GPU_CHECK_REHEARSAL": "1", "LD_LIBRARY_PATH": libraries, "OUT": str(folder / "out"), **stand_ins, **variables},
+                              env={**os.environ, "GPU_CHECK_REHEARSAL": "1", "LD_LIBRARY_PATH": libraries, "OUT": str(folder / "out"),
+                                   **stand_ins, **variables},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         print(done.stdout)
         lines = done.stdout.splitlines()
