@@ -5,6 +5,7 @@ import importlib
 import threading
 import unittest
 import unittest.mock
+import weakref
 
 from needs import torch_or_skip
 
@@ -70,13 +71,30 @@ class IterationsTest(HookedTest):
 
     def test_two_networks_against_each_other(self):
         one, other = optimizer_of(), optimizer_of()
-        self.assertEqual(self.ends([one, other] * 4)[2:], [1, 0] * 3)
+        self.assertEqual(self.ends([one, other] * 4), [1, 0] + [0, 1] * 3)
 
     def test_five_steps_of_one_to_one_of_the_other(self):
         critic, generator = optimizer_of(), optimizer_of()
         ends = self.ends(([critic] * 5 + [generator]) * 4)
-        self.assertEqual([sum(ends[i:i + 6]) for i in (12, 18)], [1, 1])
-        self.assertEqual(ends[12:18], ends[18:])
+        self.assertEqual(ends, [1] * 5 + [0] + [0, 0, 0, 0, 0, 1] * 3)
+
+    def test_a_generator_that_begins_later(self):
+        critic, generator = optimizer_of(), optimizer_of()
+        self.ends([critic] * 30)
+        self.assertEqual(self.ends([critic, critic, generator] * 3), [1, 1, 0] + [0, 0, 1] * 2)
+
+    def test_an_optimizer_for_each_of_many_parameters(self):
+        optimizers = [optimizer_of() for _ in range(150)]
+        ends = self.ends(optimizers * 3)
+        self.assertEqual([sum(ends[i:i + 150]) for i in (0, 150, 300)], [1, 1, 1])
+        self.assertEqual([ends[299], ends[449]], [1, 1])
+
+    def test_an_optimizer_that_is_made_for_one_step(self):
+        outer = optimizer_of()
+        before = self.abi.iterations
+        for _ in range(6):
+            self.ends([optimizer_of(), outer])
+        self.assertGreaterEqual(self.abi.iterations - before, 5)
 
     def test_an_optimizer_that_is_not_used_any_more(self):
         one, other = optimizer_of(), optimizer_of()
@@ -213,6 +231,23 @@ class StepHooksTest(HookedTest):
             self.step(optimizer, fail)
         self.step(optimizer)
         self.assertEqual(self.abi.iterations, 1)
+
+    def test_a_step_that_raises_before_those_of_another_optimizer(self):
+        optimizer = optimizer_of()
+        alive = weakref.ref(optimizer)
+
+        def fail():
+            raise ValueError
+
+        with self.assertRaises(ValueError):
+            self.step(optimizer, fail)
+        del optimizer
+        gc.collect()
+        self.assertIsNone(alive())
+        other = optimizer_of()
+        self.step(other, self.telling("Inner").step)
+        self.step(other)
+        self.assertEqual(self.abi.iterations, 2)
 
     def test_a_closure_runs_under_the_modules_paths(self):
         model = nn.Linear(2, 2)

@@ -2,19 +2,22 @@
 
 An iteration ends with the step after which every optimizer in use has made a step since the last end.  With one optimizer
 that is each of its steps, however many backward passes it accumulates.  With a generator's and a discriminator's it is when
-both have stepped, also if one makes five steps to the other's one.
+both have stepped, also if one makes five steps to the other's one.  The program's first round says which of them is the last.
 """
 
+import sys
 import weakref
 
 import torch
 
 from .captures import Captures
 from .compiling import is_compiling
+from .tables import STEP
 from .threads import Path
 
-# An optimizer that made no step during this many steps of others is no longer in use.
+# An optimizer that made no step during this many steps of others is no longer in use: 64, or 4 rounds of more than 16 optimizers.
 _FORGOTTEN_AFTER = 64
+_FORGOTTEN_AFTER_ROUNDS = 4
 
 
 class Iterations:
@@ -25,6 +28,7 @@ class Iterations:
         self._alive = {}  # id() -> weak reference
         self._steps = 0
         self._end = 0  # number of the step that ended the last iteration
+        self._most = 1  # optimizers that were in use at once
 
     def step(self, optimizer):
         """Called after a step.  Returns whether it ends the iteration."""
@@ -33,10 +37,17 @@ class Iterations:
         if key not in self._alive:
             self._alive[key] = weakref.ref(optimizer, lambda _, key=key: self._forget(key))
         self._last_step[key] = self._steps
+        in_use = len(self._last_step)
+        if in_use > self._most:
+            # One more than before: the round ends here, or with a further one.
+            self._most = in_use
+            self._end = self._steps
+            return False
+        forgotten_after = max(_FORGOTTEN_AFTER, _FORGOTTEN_AFTER_ROUNDS * in_use)
         for other, last in list(self._last_step.items()):
-            if last <= self._end and self._steps - last <= _FORGOTTEN_AFTER:
+            if last <= self._end and self._steps - last <= forgotten_after:
                 return False
-            if self._steps - last > _FORGOTTEN_AFTER:
+            if self._steps - last > forgotten_after:
                 self._forget(other)
         self._end = self._steps
         return True
@@ -53,21 +64,33 @@ class _Step:
 
     def __init__(self, optimizer, path, path_before, shapes):
         self.key = id(optimizer)
-        self.optimizer, self.path, self.path_before = optimizer, path, path_before
+        self.optimizer = weakref.ref(optimizer)  # an exception may leave this object behind
+        self.path, self.path_before = path, path_before
         self.shapes = shapes  # None inside another optimizer's step
         self.has_label = False
 
     def begin(self, thread):
         thread.set(self.path)
         if self.shapes is not None:
-            self.shapes.enter_step(self.optimizer)
+            self.shapes.enter_step(self.optimizer())
             self.has_label = True
 
     def end(self, thread):
         if self.has_label:
-            self.shapes.leave_step(self.optimizer)
+            self.shapes.leave_step(self.optimizer())
             self.has_label = False
         thread.set(self.path_before)
+
+
+def _first_left_behind(steps, frame):
+    """Returns the index of the first step that an exception has ended: its call is no longer open.  `frame` is inside the call of
+    one more."""
+    at_work = set()
+    while frame is not None:
+        if frame.f_code is STEP:
+            at_work.add(id(frame.f_locals.get("self")))
+        frame = frame.f_back
+    return next((i for i, step in enumerate(steps) if step.key not in at_work), len(steps))
 
 
 class _Closure:
@@ -135,6 +158,11 @@ class Optimizers:
             path_before = thread.path
             while any(each.key == id(optimizer) for each in steps):
                 path_before = steps.pop().path_before  # left by an exception
+            if steps:
+                left = _first_left_behind(steps, sys._getframe(1))
+                if left < len(steps):
+                    path_before = steps[left].path_before
+                    del steps[left:]
             name = type(optimizer).__name__
             path = self._paths.get(name)
             if path is None:

@@ -18,7 +18,7 @@ from torch.nn import Module
 from .compiling import is_compiling, set_tracer, show_call_to_tracer, skip_in_tracer
 
 # The code that calls the hooks around an optimizer's step.
-_STEP = torch.optim.Optimizer.profile_hook_step(lambda optimizer: None).__code__
+STEP = torch.optim.Optimizer.profile_hook_step(lambda optimizer: None).__code__
 
 
 def _open_calls():
@@ -125,7 +125,7 @@ class Tables:
     def _is_step_at_work(self):
         # A loop at the last entry does not read its table again.
         safe = self._step_hooks if all(self._is_last(handle) for handle in self._steps) else ()
-        return any(code is _STEP and called not in safe for code, called in _open_calls())
+        return any(code is STEP and called not in safe for code, called in _open_calls())
 
     @staticmethod
     def _is_last(handle):
