@@ -17,6 +17,7 @@ from needs import torch_or_skip
 torch = torch_or_skip()
 from torch import nn
 from torch.nn.modules import module as module_globals
+from torch.overrides import TorchFunctionMode
 
 with contextlib.suppress(ImportError):
     import sympy  # PyTorch 2 imports it when it is first needed, and it sets a filter for warnings
@@ -346,6 +347,31 @@ class HostTest(unittest.TestCase):
         with hooked():
             nn.Identity()(x)
         self.assertEqual(asked, [])
+
+    def test_a_mode_for_functions_sees_the_programs_own(self):
+        class Seeing(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        heads = torch.randn(1, 2, 4, 8)
+        model = nn.Sequential(nn.LayerNorm(4), nn.Softmax(-1), nn.Embedding(4, 4))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+        def seen_in_a_step():
+            nn.Identity()(self.x)  # functions are hooked behind the first call of a module
+            seen.clear()
+            with Seeing():
+                nn.functional.scaled_dot_product_attention(heads, heads, heads)
+                model[1](model[0](heads[..., :4]))
+                optimizer.step()
+            return list(seen)
+
+        seen = []
+        alone = seen_in_a_step()
+        self.assertIn("scaled_dot_product_attention", alone)
+        with hooked():
+            self.assertEqual(seen_in_a_step(), alone)
 
     def test_views_that_autograd_refuses_are_refused_as_before(self):
         base = torch.randn(4, requires_grad=True) * 1

@@ -25,6 +25,17 @@ def function_of(node):
     return node.name().rpartition("CppNode<")[2]
 
 
+def _unseen(work):
+    """Lets the program's modes and subclasses of Tensor see nothing of what `work` asks tensors."""
+
+    @functools.wraps(work)
+    def ours(*args):
+        with torch._C.DisableTorchFunction():
+            return work(*args)
+
+    return ours
+
+
 # Never freed: modules may have imported one by name, and torch.jit.script knows functions by address.
 _functions_of_ours = []
 
@@ -76,6 +87,7 @@ class Shapes:
 
     # --- one call
 
+    @_unseen
     def enter(self, description, owner, args):
         """Called before a module, or a function, whose owner is None."""
         where = stream_of(args[0]) if args and self.is_on else None
@@ -91,6 +103,7 @@ class Shapes:
         self._is_met = True
         self._abi.record(None, description.start, where[0], where[1], 1, None)
 
+    @_unseen
     def leave(self, description, owner, args, result):
         """Called after it."""
         where = stream_of(args[0]) if args and self.is_on else None
@@ -124,6 +137,7 @@ class Shapes:
     def _backward_stops(self, description, _, gradients):
         self._record_backward(gradients, description.backward_stop)
 
+    @_unseen
     def _record_backward(self, gradients, label, description=None, attributes=None):
         try:
             if not self.is_on:
@@ -139,6 +153,7 @@ class Shapes:
 
     # --- an optimizer's step
 
+    @_unseen
     def _step(self, optimizer, label, describe):
         if not self.is_on or self._rest.is_on:
             return
