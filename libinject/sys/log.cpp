@@ -65,7 +65,8 @@ bool has_room() noexcept {
   make_printable({line + kLinePrefix.size(), length});
   length += kLinePrefix.size();
   line[length++] = '\n';
-  const HeldSignal held(SIGPIPE);
+  const HeldSignal held_pipe(SIGPIPE);
+  const HeldSignal held_size(SIGXFSZ);  // stderr may be a file
   if (!is_still_stderr() || !has_room()) return;
   const ssize_t written = write(STDERR_FILENO, line, length);
   static_cast<void>(written);  // an error, such as a full disk, is not ours to report

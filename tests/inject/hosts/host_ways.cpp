@@ -280,6 +280,14 @@ void full_stderr() {
   open_gpu_and_train_with_a_slip();
 }
 
+void full_file_as_stderr() {
+  if (std::getenv("HOST_WAYS_AGAIN") == nullptr)
+    become_with_stderr(open("log", O_WRONLY | O_CREAT | O_APPEND, 0644));
+  const rlimit none{0, RLIM_INFINITY};
+  setrlimit(RLIMIT_FSIZE, &none);
+  open_gpu_and_train_with_a_slip();
+}
+
 void data_as_descriptor_two() {
   close(STDERR_FILENO);
   const int file = open("data", O_RDWR | O_CREAT | O_TRUNC, 0644);
@@ -358,6 +366,7 @@ void little_address_space() {
 const std::vector<Way> kUnusualWays = {
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
+    {"stderr is a file that may not grow", full_file_as_stderr},
     {"descriptor 2 is a data file", data_as_descriptor_two},
     {"functions are named like those of glibc", [] { open_gpu_and_train_with_a_slip(200); }},
     {"a signal handler jumps out of library calls", jump},
