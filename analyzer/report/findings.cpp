@@ -1,3 +1,4 @@
+#include "base/median.hpp"
 #include "join/diagnose/idle.hpp"
 #include "join/notable_rows.hpp"
 #include "join/rollups.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,36 @@ std::string describe_incomplete(const join::Analysis& analysis) {
   if (missing && missing->without == 0 && missing->few > 0)
     text += fmt::format(": for intervals {}", steps_for_intervals(*missing));
   return text + ". ";
+}
+
+// Returns "DOUBTFUL: 24 of 288 iterations ... ", empty if few take long. They launch something
+// else, such as the rollout before every tenth step of a policy, and the median says nothing of
+// them.
+std::string describe_long_iterations(const join::Analysis& analysis) {
+  constexpr double far = 1.5;            // times the median
+  constexpr double much_percent = 25.0;  // of the time; an evaluation now and then takes less
+  constexpr std::size_t fewest = 20;
+  for (const join::Run& run : analysis.runs) {
+    const std::vector<double>& times = run.profile.iter_time_ms;
+    // Files of the original profiler do not say what an iteration is.
+    if (times.size() < fewest || run.profile.profiler.iteration_source.empty()) continue;
+    const double limit = far * base::median(times);
+    double sum = 0.0;
+    double long_sum = 0.0;
+    std::int64_t count = 0;
+    for (const double time : times) {
+      sum += time;
+      if (time <= limit) continue;
+      long_sum += time;
+      ++count;
+    }
+    if (long_sum * 100.0 < much_percent * sum || count == 0) continue;
+    return fmt::format(
+        "DOUBTFUL: {} of {} iterations take over {} times the median, and {:.0f} % of the time: "
+        "what follows is of the others. ",
+        grouped(count), grouped(std::ssize(times)), far, 100.0 * long_sum / sum);
+  }
+  return "";
 }
 
 // Returns the first warning that begins so; null if there is none.
@@ -239,7 +271,11 @@ bool is_torch_without_names(const join::Analysis& analysis) {
     return row.event.str().find("at::native") != std::string::npos ||
            row.kernel_name.str().find("2at6native") != std::string::npos;
   });
-  return is_torch && std::ranges::none_of(analysis.rows, [](const join::Row& row) {
+  // Our hooks were there, and learned no operator.
+  const bool has_hooks = std::ranges::any_of(analysis.runs, [](const join::Run& run) {
+    return join::fact_of(run.profile, "iterations") != nullptr;
+  });
+  return is_torch && !has_hooks && std::ranges::none_of(analysis.rows, [](const join::Row& row) {
            return row.source.str().starts_with("aten::");
          });
 }
@@ -381,6 +417,7 @@ std::string doubts_of(const join::Analysis& analysis) {
     doubts +=
         "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
         "programs with --torch, or set INLINE_PROF_ITERATION. ";
+  doubts += describe_long_iterations(analysis);
   if (warning_of(analysis, "doubtful: the files") != nullptr)
     doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";
   if (warning_of(analysis, join::kDoubtfulShares) != nullptr)

@@ -27,6 +27,25 @@ TEST(Findings, SayThatNoIterationWasFound) {
                            "The whole run takes 0.050 ms. .*"));
 }
 
+TEST(Findings, SayThatLongerIterationsHoldMuchOfTheTime) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({40})}, 50);
+  profile.profiler.iteration_source = "macro";
+  profile.iter_time_ms.assign(22, 0.05);
+  profile.iter_time_ms.insert(profile.iter_time_ms.end(), 2, 0.1);
+  EXPECT_THAT(findings(joined(profile)).what, StartsWith("An iteration takes 0.050 ms"));
+  profile.iter_time_ms.insert(profile.iter_time_ms.end(), 2, 0.25);
+  EXPECT_THAT(findings(joined(profile)).what,
+              StartsWith("DOUBTFUL: 4 of 26 iterations take over 1.5 times the median, and 39 % of "
+                         "the time: what follows is of the others. An iteration takes 0.050 ms"));
+}
+
+TEST(Findings, ProposeModulesNamesOnlyWhereTheyWereNotAskedFor) {
+  read::Profile profile = profile_of({EventBuilder("at::native::copy", 0, 1).samples_us({40})}, 50);
+  EXPECT_THAT(findings(joined(profile)).next, StartsWith("PyTorch seen: run again with"));
+  profile.runtime_data.push_back({"inline_prof.iterations", 0, "", {"optimizer step"}});
+  EXPECT_THAT(findings(joined(profile)).next, Not(HasSubstr("PyTorch seen")));
+}
+
 TEST(Findings, SlowRowsComeFirst) {
   join::Analysis analysis = joined(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(memory_op(500000, 500000)).samples_us({20}),
