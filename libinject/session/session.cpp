@@ -384,7 +384,9 @@ void Session::finish_at_exit() {
   if (state() != RunState::kDone) {  // asks for no lock
     {
       const std::lock_guard lock(mutex);
-      if (sites.all().empty()) return;  // a context but no launch: nothing to report
+      // A context but no launch: nothing to report.  A warm-up that has just begun again has no
+      // sites, either.
+      if (sites.all().empty() && run.launches_seen == 0 && run.graph_launches_seen == 0) return;
     }
     const Closing closing = close_run(End::kExit);
     if (!closing.was_over) {  // else another thread was quicker

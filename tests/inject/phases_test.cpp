@@ -149,6 +149,16 @@ TEST(Phases, EndWithinABoundWhereEverythingChangesAllTheTime) {
   EXPECT_LE(profile["profiler"]["warmup_iterations"], 10);
 }
 
+// The mark behind the last iteration may begin the warm-up again, and no launch comes.
+TEST(Phases, LeaveASampleWhereverTheProgramEnds) {
+  for (int more = 4; more < 13; ++more) {
+    const json profile =
+        profile_of({"--marks", "a:4:60", "b:4:" + std::to_string(more), "none:0:1:empty"}, "50");
+    ASSERT_TRUE(profile.contains("phases")) << more;
+    EXPECT_GT(samples_of(profile, 0), 0U) << more;
+  }
+}
+
 TEST(Phases, AreNotLookedForWhereTheUserSaysSo) {
   const json profile =
       profile_of({"--marks", "a:12:200", "b:12:200"}, "10", {"INLINE_PROF_PHASES=0"});

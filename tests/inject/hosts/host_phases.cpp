@@ -9,6 +9,7 @@
 //   one=N    the same of the first of them alone
 //   pause=N  microseconds that the program sleeps after an iteration
 //   random   an iteration launches kernels drawn from 200
+//   empty    an iteration launches nothing
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
 // `--marks` it begins with PROFILE_ITERATION; with `--asks` the program asks as our Python package
 // does.  The stages run N times one after the other.  Prints "host ok" if the program has no
@@ -29,6 +30,7 @@ struct Stage {
   int iterations = 0;
   bool is_graph = false;
   bool is_random = false;
+  bool is_empty = false;
   unsigned grid = 0;
   unsigned first_grid = 0;
   unsigned pause_us = 0;
@@ -46,6 +48,7 @@ Stage stage_of(const std::string& text) {
   stage.iterations = std::stoi(parts[2]);
   stage.is_graph = more.has("graph");
   stage.is_random = more.has("random");
+  stage.is_empty = more.has("empty");
   stage.grid = static_cast<unsigned>(more.number("grid", 16));
   stage.first_grid = static_cast<unsigned>(more.number("one", static_cast<int>(stage.grid)));
   stage.pause_us = static_cast<unsigned>(more.number("pause", 0));
@@ -62,6 +65,7 @@ class Program {
     if (stage.is_graph && !graphs_.contains(stage.name)) graphs_[stage.name] = capture(kernels);
     for (int i = 0; i < stage.iterations; ++i) {
       if (marks) PROFILE_ITERATION();
+      if (stage.is_empty) continue;
       if (stage.is_graph) {
         CHECK(cuGraphLaunch(graphs_[stage.name], stream_));
       } else {
