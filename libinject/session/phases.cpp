@@ -26,11 +26,12 @@ constexpr std::size_t kFirstCompared = 3;
 constexpr int kDiffering = 3;      // iterations in a row: an evaluation of one batch is no phase
 constexpr std::int64_t kSoon = 8;  // iterations
 constexpr int kFewestBriefVisits = 2;  // that are worth a word
-constexpr std::int64_t kCompareEvery = 32;
-constexpr std::int64_t kCompareEveryOfSeveral = 8;  // where phases come in turns
+// Primes: what a program does in every second, third or fourth iteration is looked at, too.
+constexpr std::int64_t kCompareEvery = 31;
+constexpr std::int64_t kCompareEveryOfSeveral = 7;  // where phases come in turns
 // A launch in a compared iteration takes 40 ns: a long run has 0.2 ns for them.
 constexpr std::int64_t kCompareOftenUntil = 1024;
-constexpr std::int64_t kCompareEveryLater = 256;
+constexpr std::int64_t kCompareEveryLater = 251;
 // Launches without a new iteration that end the iterations: an evaluation may be longer than one.
 constexpr std::int64_t kMostWithoutIteration = 4096;
 constexpr std::int64_t kIterationsWithoutOne = 8;

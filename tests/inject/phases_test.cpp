@@ -97,7 +97,7 @@ TEST(Phases, AnEvaluationNowAndThenIsNoPartOfAnIterationThatAnOptimizersStepEnds
 }
 
 TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
-  const json profile = profile_of({"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
+  const json profile = profile_of({"--marks", "--times=75", "decode:12:12", "prefill:10:1"}, "60");
   ASSERT_EQ(profile["phases"].size(), 1U);
   EXPECT_EQ(names_of(profile, 0).count("prefill_7_"), 0U);
   EXPECT_THAT(profile["warnings"].dump(),
@@ -156,6 +156,18 @@ TEST(Phases, LeaveASampleWhereverTheProgramEnds) {
         profile_of({"--marks", "a:4:60", "b:4:" + std::to_string(more), "none:0:1:empty"}, "50");
     ASSERT_TRUE(profile.contains("phases")) << more;
     EXPECT_GT(samples_of(profile, 0), 0U) << more;
+  }
+}
+
+// Wherever the turns begin: those that are looked at are not all of one kind.
+TEST(Phases, AreNotMissedWhereTheyComeInTurnsOfFour) {
+  for (int first = 40; first < 44; ++first) {
+    Texts program{"--marks", "a:28:0", "a:20:" + std::to_string(first)};
+    for (int turn = 0; turn < 200; ++turn)
+      program.insert(program.end(), {"a:20:3", "a:28:1"});
+    EXPECT_THAT(profile_of(program, "50")["warnings"].dump(),
+                HasSubstr("iterations that were looked at launched something else"))
+        << first;
   }
 }
 
