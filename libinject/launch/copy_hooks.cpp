@@ -80,7 +80,6 @@ CUresult copied_unmarked(const CopyCall& call) {
 template <typename Describe, typename Forward>
 CUresult copied(const char* api, CUstream stream, const Describe& describe,
                 const Forward& forward) {
-  if (!some_may_be_armed()) return forward();
   return copied_slowly(
       {.api = api,
        .stream = stream,
@@ -148,12 +147,14 @@ Copy fill_of(std::uint64_t bytes) noexcept {
 #define INLINE_PROF_COPY(symbol, suffix, on, parameters, arguments, note, what) \
   CUresult CUDAAPI hooked_##symbol parameters {                                 \
     const HostWait noted = note;                                                \
+    if (!some_may_be_armed()) return original_##symbol arguments;               \
     return copied(                                                              \
         #symbol, explicit_stream(on, false), [&] { return what; },              \
         [&] { return original_##symbol arguments; });                           \
   }                                                                             \
   CUresult CUDAAPI hooked_##symbol##suffix parameters {                         \
     const HostWait noted = note;                                                \
+    if (!some_may_be_armed()) return original_##symbol##suffix arguments;       \
     return copied(                                                              \
         #symbol, explicit_stream(on, true), [&] { return what; },               \
         [&] { return original_##symbol##suffix arguments; });                   \
