@@ -96,10 +96,7 @@ bool is_library_domain(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 14> libraries{
       "NCCL",     "cuBLAS",     "cuBLASLt", "cuBLASXt", "cuDNN",   "CCCL",   "cuSOLVER",
       "cuSPARSE", "cuSPARSELt", "cuFFT",    "cuRAND",   "NVSHMEM", "cuFile", "TensorRT"};
-  for (const std::string_view known : libraries) {
-    if (name == known) return true;
-  }
-  return false;
+  return std::ranges::find(libraries, name) != libraries.end();
 }
 
 // The first record is that of all libraries, the last one is shared by all domains that find the

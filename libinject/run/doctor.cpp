@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -294,10 +295,7 @@ std::string as_json(const std::vector<Check>& checks) {
 }
 
 bool is_well(const std::vector<Check>& checks) {
-  for (const Check& check : checks) {
-    if (check.state == State::kFail) return false;
-  }
-  return true;
+  return std::ranges::find(checks, State::kFail, &Check::state) == checks.end();
 }
 
 }  // namespace inline_prof::run

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
@@ -23,10 +24,8 @@ constexpr std::array<std::string_view, 13> kVendorLibraries{
     "libnccl.so",  "libcusparseLt.so", "libnvshmem"};
 
 bool is_vendor_library(std::string_view name) {
-  for (const auto known : kVendorLibraries) {
-    if (name.starts_with(known)) return true;
-  }
-  return false;
+  return std::ranges::any_of(kVendorLibraries,
+                             [&](std::string_view known) { return name.starts_with(known); });
 }
 
 bool is_vendor_function(std::string_view name) {

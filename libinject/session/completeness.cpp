@@ -13,10 +13,6 @@
 namespace inline_prof::session {
 namespace {
 
-std::string text_of(std::int64_t number) {
-  return std::to_string(number);
-}
-
 // Says why samples that were recorded, or were to be, are not in the file.
 std::string causes(Session& session, std::uint64_t missing, std::uint64_t left_open) {
   const record::Dropped& dropped = session.run.dropped;
@@ -61,7 +57,7 @@ void add_event(Session& session, record::EventRecord& event, std::int64_t wanted
   const std::lock_guard lock(session.run.mutex);
   const bool has_reason = !event.reason.empty();
   event.reason.append(has_reason ? "; " : "")
-      .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
+      .append(std::to_string(missing) + " of " + std::to_string(wanted) + " samples are missing");
   const LaunchSite* site = session.sites.of_event(&event);
   // A program that ends destroys its streams, too.
   if (!all.ended_early && site != nullptr && !has_handles(*site) && !site->stream->is_silent) {
@@ -126,15 +122,16 @@ std::int64_t spoiled_in_turn(const Session& session) {
 // In one sentence; empty where all was recorded.
 std::string early_end(Session& session) {
   const Course& course = session.phases.course();
-  const std::string at = "the program ended at iteration " + text_of(session.iteration());
+  const std::string at = "the program ended at iteration " + std::to_string(session.iteration());
   const bool is_planned =
       session.phases.position_of(session.iteration()) < course.plan.last_iteration();
   if (course.adaptive) {
     const std::int64_t left = course.adaptive->iterations_left();
     const auto samples = static_cast<std::int64_t>(session.samples_taken());
-    return at + " with " + text_of(samples) + " samples: " +
-           (left < 0 ? "how long an iteration takes was not known yet"
-                     : "about " + text_of(left) + " iterations more would have met the target");
+    return at + " with " + std::to_string(samples) + " samples: " +
+           (left < 0
+                ? "how long an iteration takes was not known yet"
+                : "about " + std::to_string(left) + " iterations more would have met the target");
   }
   if (!is_planned && !session.graph_kernels.is_over())
     return at + " before all kernels inside CUDA graphs were measured";
@@ -142,7 +139,7 @@ std::string early_end(Session& session) {
   const std::int64_t last = is_one_shot
                                 ? session.settings.warmup + session.config.one_shot_iterations
                                 : session.phases.start() + course.plan.last_iteration();
-  return at + " of " + text_of(last);
+  return at + " of " + std::to_string(last);
 }
 
 // The measured part of a run with iterations.
@@ -163,13 +160,13 @@ bool settle_measured(Session& session) {
   }
   const auto missing = static_cast<std::uint64_t>(all.missing);
   const std::string of_events =
-      text_of(static_cast<std::int64_t>(all.events)) + (all.events == 1 ? " event" : " events");
-  const std::string samples =
-      text_of(all.wanted - all.missing) + " of " + text_of(all.wanted) + " samples were taken";
+      std::to_string(all.events) + (all.events == 1 ? " event" : " events");
+  const std::string samples = std::to_string(all.wanted - all.missing) + " of " +
+                              std::to_string(all.wanted) + " samples were taken";
   if (!all_was_recorded) {
     session.warn(early_end(session) + (course.adaptive ? "" : ": " + samples));
   } else if (course.adaptive && all.wanted == 0) {
-    session.warn(text_of(all.missing) + " classes with " + of_events +
+    session.warn(std::to_string(all.missing) + " classes with " + of_events +
                  " have no sample: " + causes(session, missing, 0));
   } else {
     session.warn(samples + "; the others, of " + of_events + ": " +
@@ -197,8 +194,7 @@ std::string awaited(const sys::Config& config) {
     case sys::IterationSource::kKernel:
       return "a kernel that fits " + config.iteration_glob;
     case sys::IterationSource::kPeriod:
-      return "launches that repeat after " +
-             text_of(static_cast<std::int64_t>(config.iteration_period));
+      return "launches that repeat after " + std::to_string(config.iteration_period);
     case sys::IterationSource::kOptimizer:
       return "an optimizer's step";
   }
@@ -211,7 +207,7 @@ bool settle_by_phase(Session& session) {
     case RunState::kWithoutIterations:
       if (session.phases.some_are_planned()) {
         session.warn("the program ended while iterations were looked for, after iteration " +
-                     text_of(session.iteration()) + ": nothing behind it was measured");
+                     std::to_string(session.iteration()) + ": nothing behind it was measured");
         session.source.judge_what_was_left();
         return false;
       }
@@ -223,7 +219,7 @@ bool settle_by_phase(Session& session) {
     case RunState::kUnitTests:
       if (session.samples_taken() == 0) {
         session.warn("no unit test ran more often than its warm-up of " +
-                     text_of(session.settings.warmup) + " runs: nothing was measured");
+                     std::to_string(session.settings.warmup) + " runs: nothing was measured");
       }
       return true;
     case RunState::kDiscovering:
@@ -231,12 +227,12 @@ bool settle_by_phase(Session& session) {
         session.warn(
             "the program ended in the warm-up of a further phase, which began with "
             "iteration " +
-            text_of(session.phases.start() + 1) + ": it was not measured");
+            std::to_string(session.phases.start() + 1) + ": it was not measured");
         return false;
       }
       session.warn("the program ended in the warm-up, after iteration " +
-                   text_of(session.iteration()) + " of " + text_of(session.settings.warmup) +
-                   ": nothing was measured");
+                   std::to_string(session.iteration()) + " of " +
+                   std::to_string(session.settings.warmup) + ": nothing was measured");
       return false;
     default:
       return settle_measured(session);
