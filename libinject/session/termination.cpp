@@ -2,6 +2,7 @@
 
 #include "hook/ending.hpp"
 #include "hook/guard.hpp"
+#include "sys/clock.hpp"
 #include "sys/quiet_thread.hpp"
 #include "sys/signal_action.hpp"
 
@@ -9,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <unistd.h>
 
 namespace inline_prof::session {
@@ -19,6 +21,11 @@ constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
 
 constinit std::atomic<record::WriterThread*> listener{nullptr};
 constinit std::atomic<pid_t> listening_process{0};
+
+// A thread that is inside a call of ours for so long after a signal may hang there, as in a driver
+// that does not answer.
+constexpr std::int64_t kLongestCallNs = 2'000'000'000;
+constinit std::atomic<std::int64_t> first_signal_ns{0};
 
 void on_signal(int signal);
 
@@ -44,8 +51,13 @@ void on_signal(int signal) {
   } else {
     hook::ending_signal.store(signal);
     writer->wake_for_signal(signal);
+    const std::int64_t now_ns = sys::monotonic_ns();
+    std::int64_t first_ns = 0;
+    const bool is_first = first_signal_ns.compare_exchange_strong(first_ns, now_ns);
     // Inside a call of ours this thread may hold what the writer needs: it waits when it leaves.
+    // If it never does, a further signal ends the process.
     if (!hook::HookGuard::is_inside()) hook::wait_for_the_end();
+    if (!is_first && now_ns - first_ns >= kLongestCallNs) hook::die_of(signal);
   }
   errno = error;
 }

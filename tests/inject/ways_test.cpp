@@ -87,6 +87,13 @@ TEST(AnUnusualProgram, DoesTheSameWithUs) {
   }
 }
 
+TEST(AProgramThatIsTerminatedTwice, DiesThoughACallOfOursHangs) {
+  const BothRuns both("stuck", "terminated twice",
+                      {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5000",
+                       "SIMGPU_FAIL=cuCtxGetCurrent:hang:after=200"});
+  EXPECT_EQ(both.alone.exit_status, 128 + 15);
+}
+
 TEST(OurLines, AreFewAndDoNothingToATerminal) {
   std::string schedule = R"({"warmup": 3, "repeat": 5, "layers": {)";
   for (int i = 0; i < 3000; ++i) {

@@ -1,7 +1,7 @@
 // A program that ends in one of many ways, or does something that it may do and that a careless
 // library breaks.
 //
-//   host_ways ends|unusual [WAY [FOLDER]]     FOLDER: of the copies of a vendor's library
+//   host_ways ends|unusual|stuck [WAY [FOLDER]]     FOLDER: of the copies of a vendor's library
 //
 // Without a known WAY it prints the known ones of that kind, one a line.  Output and exit status
 // are those of the way alone: a library beside it must change neither.
@@ -296,6 +296,28 @@ void data_as_descriptor_two() {
   std::printf("%ld bytes\n", static_cast<long>(lseek(file, 0, SEEK_END)));
 }
 
+// --- a driver that does not answer
+
+void* terminate_twice(void*) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  kill(getpid(), SIGTERM);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  kill(getpid(), SIGTERM);
+  return nullptr;
+}
+
+void terminated_twice() {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &only, nullptr);
+  start(terminate_twice);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  open_gpu();
+  while (true)
+    train(1);
+}
+
 // --- jumps out of a library call
 
 sigjmp_buf place;
@@ -373,6 +395,8 @@ const std::vector<Way> kUnusualWays = {
     {"there is no more address space", little_address_space},
 };
 
+const std::vector<Way> kStuckWays = {{"terminated twice", terminated_twice}};
+
 [[noreturn]] void called_by_mistake(const char* name) {
   std::printf("%s was called\n", name);
   std::fflush(stdout);
@@ -395,8 +419,9 @@ NAMED_LIKE_GLIBC(char*, getcwd, (char*, std::size_t) noexcept)
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  const bool ends = std::string(argv[1]) == "ends";
-  const auto& ways = ends ? kWaysToEnd : kUnusualWays;
+  const std::string kind = argv[1];
+  const bool ends = kind == "ends";
+  const auto& ways = ends ? kWaysToEnd : kind == "stuck" ? kStuckWays : kUnusualWays;
   if (argc > 2) chosen_way = argv[2];
   if (argc > 3) folder = argv[3];
   for (const Way& way : ways) {
