@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -147,7 +148,8 @@ struct EventRecord {
   [[nodiscard]] std::uint32_t sample_count() const {
     return count_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] const Sample& sample(std::uint32_t i) const { return samples_[i]; }
+  // Those that are there when it is called.
+  [[nodiscard]] std::span<const Sample> samples() const { return {samples_.get(), sample_count()}; }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
  private:

@@ -75,14 +75,12 @@ class MetricsText {
 
   void gather() {
     std::map<std::pair<int, int>, std::vector<Timed>> by_stream;
-    for (std::size_t i = 0; i < run_.events.size(); ++i) {
-      const EventRecord& event = run_.events[i];
-      const std::uint32_t count = event.sample_count();
-      samples_ += count;
-      if (count == 0) continue;
+    for (const EventRecord& event : run_.events) {
       std::vector<float> times_ms;
-      for (std::uint32_t k = 0; k < count; ++k)
-        times_ms.push_back(event.sample(k).measured_ms);
+      for (const Sample& sample : event.samples())
+        times_ms.push_back(sample.measured_ms);
+      samples_ += times_ms.size();
+      if (times_ms.empty()) continue;
       double middle_us = base::median_and_interval95(times_ms).median * 1e3;
       if (event.history && !event.history->bins().empty())
         middle_us = event.history->bins().back().sketch.quantile(0.5) * 1e-3;

@@ -56,8 +56,8 @@ class ProfWriter {
     write_iteration_times([](std::int64_t) { return true; });
     write_phases();
     begin(format::kEvents);
-    for (std::size_t i = 0; i < run_.events.size(); ++i) {
-      if (run_.events[i].phase != run_.phase_in_making) write_event(run_.events[i]);
+    for (const EventRecord& event : run_.events) {
+      if (event.phase != run_.phase_in_making) write_event(event);
     }
     json_.end_array();
     json_.new_line();
@@ -202,45 +202,24 @@ class ProfWriter {
     json_.end_object();
   }
 
-  // `value_of` gives a sample's value.
-  template <typename Value, typename ValueOf>
-  void per_sample(const format::Field<format::List<Value>>& field, const EventRecord& event,
-                  std::uint32_t samples, ValueOf value_of) {
-    begin(field);
-    for (std::uint32_t i = 0; i < samples; ++i)
-      json_.value<Value>(value_of(event.sample(i)));
-    json_.end_array();
-  }
-
   // Leaves the list out if no thread has waited.
-  void write_after_wait(const EventRecord& event, std::uint32_t samples) {
-    bool any = false;
-    for (std::uint32_t i = 0; i < samples; ++i)
-      any = any || event.sample(i).after_wait_us >= 0;
-    if (!any) return;
-    per_sample(format::events::kAfterWaitUs, event, samples, [](const Sample& sample) {
-      return sample.after_wait_us < 0 ? std::nullopt : std::optional(sample.after_wait_us);
+  void write_after_wait(std::span<const Sample> samples) {
+    const auto has_waited = [](const Sample& sample) { return sample.after_wait_us >= 0; };
+    if (std::ranges::none_of(samples, has_waited)) return;
+    write_column(format::events::kAfterWaitUs, samples, [&](const Sample& sample) {
+      return has_waited(sample) ? std::optional(sample.after_wait_us) : std::nullopt;
     });
   }
 
   // The original profiler left these lists empty where no extra information was given.
-  void extra_infos(const format::Field<format::List<format::Text>>& field, const EventRecord& event,
-                   std::uint32_t samples, std::string ExtraInfos::*info) {
+  void extra_infos(const format::Field<format::List<format::Text>>& field,
+                   std::span<const Sample> samples, std::string ExtraInfos::*info) {
     const auto text_of = [info](const Sample& sample) {
       return sample.extra ? std::string_view((*sample.extra).*info) : std::string_view();
     };
-    bool any = false;
-    for (std::uint32_t i = 0; i < samples; ++i)
-      any = any || !text_of(event.sample(i)).empty();
-    per_sample(field, event, any ? samples : 0, text_of);
-  }
-
-  void write_cross_check_times(const EventRecord& event, std::uint32_t samples,
-                               const std::unordered_map<std::uint32_t, double>& times_us) {
-    per_sample(format::events::kCrossCheckTimesUs, event, samples, [&](const Sample& sample) {
-      const auto seen = times_us.find(sample.correlation_id);
-      return seen == times_us.end() ? std::nullopt : std::optional(seen->second);
-    });
+    const bool any = std::ranges::any_of(
+        samples, [&](const Sample& sample) { return !text_of(sample).empty(); });
+    write_column(field, any ? samples : std::span<const Sample>(), text_of);
   }
 
   void write_cross_check(const CrossCheck& check) {
@@ -282,18 +261,23 @@ class ProfWriter {
     if (!event.reason.empty()) write(events::kReason, event.reason);
     if (event.op) write_op(*event.op);
 
-    const std::uint32_t samples = event.sample_count();
-    per_sample(events::kMeasuredTimesMs, event, samples, std::mem_fn(&Sample::measured_ms));
-    per_sample(events::kIterStartToEventStartTimesMs, event, samples,
-               std::mem_fn(&Sample::offset_ms));
-    per_sample(events::kIterations, event, samples, std::mem_fn(&Sample::iteration));
-    per_sample(events::kTight, event, samples, [](const Sample& sample) {
+    const auto samples = event.samples();
+    write_column(events::kMeasuredTimesMs, samples, &Sample::measured_ms);
+    write_column(events::kIterStartToEventStartTimesMs, samples, &Sample::offset_ms);
+    write_column(events::kIterations, samples, &Sample::iteration);
+    write_column(events::kTight, samples, [](const Sample& sample) {
       return sample.tight < 0 ? std::nullopt : std::optional(sample.tight == 1);
     });
-    write_after_wait(event, samples);
-    if (facts_.cross_check) write_cross_check_times(event, samples, facts_.cross_check->times_us);
-    extra_infos(events::kExtraInfosStart, event, samples, &ExtraInfos::start);
-    extra_infos(events::kExtraInfosStop, event, samples, &ExtraInfos::stop);
+    write_after_wait(samples);
+    if (facts_.cross_check) {
+      write_column(events::kCrossCheckTimesUs, samples, [&](const Sample& sample) {
+        const auto seen = facts_.cross_check->times_us.find(sample.correlation_id);
+        return seen == facts_.cross_check->times_us.end() ? std::nullopt
+                                                          : std::optional(seen->second);
+      });
+    }
+    extra_infos(events::kExtraInfosStart, samples, &ExtraInfos::start);
+    extra_infos(events::kExtraInfosStop, samples, &ExtraInfos::stop);
     if (event.history) write_bins(events::kHistory, *event.history);
     json_.end_object();
   }
@@ -403,7 +387,7 @@ class ProfWriter {
     json_.end_object();
   }
 
-  // Each column is a list with one element for each bin or reading.
+  // Each column is a list with one element for each sample, bin or reading.
   template <typename Value, typename Rows, typename ValueOf>
   void write_column(const format::Field<format::List<Value>>& field, const Rows& rows,
                     ValueOf value_of) {
@@ -537,8 +521,7 @@ std::string event_list_hash(const EventList& events) {
   };
   // Devices count by order of appearance: the rank chooses the device, and ranks must agree.
   std::vector<int> devices;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const EventRecord& event = events[i];
+  for (const EventRecord& event : events) {
     mix(event.event_name);
     mix(event.layer_name);
     const auto known = std::find(devices.begin(), devices.end(), event.device_id);

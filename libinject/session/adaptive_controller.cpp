@@ -17,8 +17,9 @@ constexpr std::size_t kRecentTimes = 33;
 // The newest sample of `event` in `iteration`; null where there is none.
 const record::Sample* sample_of(const record::EventRecord& event, std::int64_t iteration,
                                 std::uint32_t from) {
-  for (std::uint32_t i = from; i < event.sample_count(); ++i) {
-    if (event.sample(i).iteration == iteration) return &event.sample(i);
+  const auto samples = event.samples();
+  for (std::size_t i = from; i < samples.size(); ++i) {
+    if (samples[i].iteration == iteration) return &samples[i];
   }
   return nullptr;
 }

@@ -495,8 +495,8 @@ void Watching::choose_weights() {
   double in_graphs = 0;
   for (const Member& member : members) {
     std::vector<float> times_ms;
-    for (std::uint32_t i = 0; i < member.event->sample_count(); ++i)
-      times_ms.push_back(member.event->sample(i).measured_ms);
+    for (const record::Sample& sample : member.event->samples())
+      times_ms.push_back(sample.measured_ms);
     auto& of_class = classes[member.event->class_name];
     of_class.insert(of_class.end(), times_ms.begin(), times_ms.end());
     typical.push_back(typical_of(times_ms));

@@ -34,7 +34,7 @@ TEST(EventRecord, TakesAsManySamplesAsWereReservedAndNoMore) {
   EXPECT_TRUE(event.add(measured_sample(2, 12)));
   EXPECT_FALSE(event.add(measured_sample(3, 13)));
   ASSERT_EQ(event.sample_count(), 2U);
-  EXPECT_EQ(event.sample(1).iteration, 12);
+  EXPECT_EQ(event.samples()[1].iteration, 12);
 }
 
 TEST(EventRecord, KeepsItsRoomWhenItIsReservedAgain) {
@@ -43,7 +43,7 @@ TEST(EventRecord, KeepsItsRoomWhenItIsReservedAgain) {
   EXPECT_TRUE(event.add(measured_sample(1)));
   event.reserve(100);
   EXPECT_EQ(event.capacity(), 2U);
-  EXPECT_EQ(event.sample(0).measured_ms, 1);
+  EXPECT_EQ(event.samples()[0].measured_ms, 1);
 }
 
 // Under the thread sanitizer this also shows that no lock is needed.
@@ -57,7 +57,7 @@ TEST(EventRecord, ShowsAReaderOnlyWholeSamples) {
     while (seen < sample_count) {
       seen = event.sample_count();
       if (seen == 0) continue;
-      const Sample& last = event.sample(seen - 1);
+      const Sample& last = event.samples()[seen - 1];
       if (last.iteration != seen || last.extra->start != std::to_string(seen)) torn = true;
     }
   });
