@@ -148,7 +148,7 @@ struct EventRecord {
   [[nodiscard]] std::uint32_t sample_count() const {
     return count_.load(std::memory_order_acquire);
   }
-  // Those that are there when it is called.
+  // Returns those that are there now.
   [[nodiscard]] std::span<const Sample> samples() const { return {samples_.get(), sample_count()}; }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
