@@ -37,7 +37,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-inject_folders=(tests/unit/macros tests/unit/libinject simgpu/tests tests/inject)
+inject_folders=(tests/unit/libinject simgpu/tests tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
 # Simulated months, noise and fits, which take the memory and the thread that shorter tests take, too.
 statistical='Month|FindsThreePercent|FindsNoneInNoise|OverheadInterval|Families.Predict'
@@ -297,7 +297,11 @@ build_preset() {
   fi
   case "$preset-$cuda" in
     tsan-true) folders=("${threaded_folders[@]}") ;;
-    asan-true) folders=("${inject_folders[@]}") ;;
+    asan-true)
+      folders=("${inject_folders[@]}")
+      # The build without CUDA has the same tests of the macros.
+      $and_no_cuda || folders+=(tests/unit/macros)
+      ;;
     tsan-false)
       printf 'preset tsan: nothing here has threads\n'
       return
