@@ -67,9 +67,11 @@ class Alignment {
 
   [[nodiscard]] bool matches(std::size_t launches, std::size_t steadies) const {
     const std::size_t sure = gaps_ < kUsualGaps ? kSureMatch : kUsualMatch;
-    for (std::size_t i = 0; i < sure; ++i) {
-      if (at_.launches + launches + i >= before_.size()) return i > 0;
-      if (launch(launches + i) != steady(steadies + i)) return false;
+    for (std::size_t i = 0; i < sure; ++i, ++launches) {
+      while (at_.launches + launches < before_.size() && cycle_.varies[launch(launches)])
+        ++launches;
+      if (at_.launches + launches >= before_.size()) return i > 0;
+      if (launch(launches) != steady(steadies + i)) return false;
     }
     return true;
   }
@@ -127,6 +129,16 @@ std::size_t weight_between(const LaunchLog& log, const Cycle& cycle, std::size_t
   return sum;
 }
 
+// Returns true if no launches before begin as the first iteration does.
+bool is_new(const LaunchLog& log, std::size_t first) {
+  constexpr std::size_t compared = 4;
+  const std::uint64_t begin = log.hash(first, first + compared);
+  for (std::size_t i = 0; i < first; ++i) {
+    if (log.hash(i, i + compared) == begin) return false;
+  }
+  return log.dropped() == 0;
+}
+
 // The most that may come before the first whole iteration: a share of the launches between two
 // waits.
 constexpr double kMostInCommon = 0.2;
@@ -135,8 +147,11 @@ constexpr double kMostInCommon = 0.2;
 constexpr double kLongestEnd = 0.3;
 // Launches behind a wait that the first iteration may be found to lack; likewise.
 constexpr std::size_t kMostMissed = 2;
+// Waits of an iteration: of several, not each is where it begins or ends.
+constexpr std::size_t kFewestInside = 3;
 
-Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
+Boundary behind_wait(const LaunchLog& log, std::size_t first_regular, const Cycle& cycle,
+                     Boundary boundary) {
   const Round round(cycle.steady.size());
   std::size_t to_next = round.size();
   std::size_t from_last = round.size();
@@ -164,6 +179,12 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
       (boundary.is_known && (begins_there || static_cast<double>(early) > kLongestEnd * between)))
     return boundary;
   if (at == log.waits().end()) return boundary;
+  // Waits where the data choose experts in each layer tell no beginning: another thread's backward
+  // passes tell that this trains.
+  const bool trains = !log.turns().empty() && log.turns().back() >= first_regular;
+  if (trains && boundary.is_known && cycle.waits.size() >= kFewestInside &&
+      is_new(log, boundary.first_launch))
+    return boundary;
   return {.first_launch = *at,
           .steady_index = round.behind(boundary.steady_index, to_next),
           .is_known = true};
@@ -174,29 +195,36 @@ constexpr std::size_t kFewestOfTraining = 24;
 
 // An optimizer's step: all kernels of the cycle that update parameters.
 struct Updates {
-  std::size_t begin = 0;  // in the cycle
-  std::size_t length = 0;
+  std::vector<std::size_t> ends;  // places of the cycle behind a step: two networks have two
+  std::size_t end = 0;            // the one before the longest part without updates
+  bool is_short = false;          // from the first step behind that part to this one
 };
 
-// Returns nothing if there are none, or if they are no short part of the cycle.
-std::optional<Updates> updates_in(const LaunchLog& log, const Cycle& cycle) {
+Updates updates_in(const LaunchLog& log, const Cycle& cycle) {
+  constexpr std::size_t fewest_between = 24;  // launches, between the steps of two networks
   const std::size_t size = cycle.steady.size();
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < size; ++i) {
     if (log.updates(cycle.steady[i])) places.push_back(i);
   }
-  if (places.empty()) return std::nullopt;
+  Updates result;
+  if (places.empty()) return result;
   places.push_back(places.front() + size);
   std::size_t widest = 0;
-  Updates result;
+  std::size_t begin = 0;
   for (std::size_t i = 1; i < places.size(); ++i) {
-    if (places[i] - places[i - 1] <= widest) continue;
-    widest = places[i] - places[i - 1];
-    result = {.begin = places[i] % size, .length = size - widest + 1};
+    const std::size_t gap = places[i] - places[i - 1];
+    const std::size_t end = (places[i - 1] + 1) % size;
+    if (gap > fewest_between) result.ends.push_back(end);
+    if (gap <= widest) continue;
+    widest = gap;
+    begin = places[i] % size;
+    result.end = end;
   }
   // A part is short if it has few of the launches, those of graphs included.
-  const std::size_t updates = weight_between(log, cycle, result.begin, result.length);
-  return 2 * updates <= log.weight_of(cycle.steady) ? std::optional(result) : std::nullopt;
+  const std::size_t updates = weight_between(log, cycle, begin, size - widest + 1);
+  result.is_short = 2 * updates <= log.weight_of(cycle.steady);
+  return result;
 }
 
 // Returns the launch of the first regular segment that is at this place of the cycle.
@@ -210,33 +238,49 @@ std::size_t launch_at(const LaunchLog& log, std::size_t begin, const Cycle& cycl
   return launch;
 }
 
-// Returns true if no launches before begin as the first iteration does.
-bool is_new(const LaunchLog& log, std::size_t first) {
-  constexpr std::size_t compared = 4;
-  const std::uint64_t begin = log.hash(first, first + compared);
-  for (std::size_t i = 0; i < first; ++i) {
-    if (log.hash(i, i + compared) == begin) return false;
+// Returns true for launches that a loop over the parameters makes: their averages, or a second
+// network that follows the first.
+bool is_loop_over_parameters(const Cycle& cycle, std::size_t from, std::size_t count) {
+  constexpr std::size_t most_kernels = 4;
+  std::vector<std::uint32_t> kernels;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t kernel = cycle.steady[(from + i) % cycle.steady.size()];
+    if (std::ranges::find(kernels, kernel) != kernels.end()) continue;
+    if (kernels.size() == most_kernels) return false;
+    kernels.push_back(kernel);
   }
-  return log.dropped() == 0;
+  return true;
 }
 
-// An iteration ends with the optimizer's step, and what little comes between that and the next wait
+// An iteration ends with an optimizer's step, and what little comes between that and the next wait
 // of the host. A boundary that the launches before the iterations tell is right if it lies there.
 Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const Cycle& cycle,
                         const Updates& updates, const Boundary& boundary) {
   const std::size_t size = cycle.steady.size();
   const Round round(size);
-  const std::size_t end = round.behind(updates.begin, updates.length);
   const auto most =
       static_cast<std::size_t>(kMostInCommon * static_cast<double>(log.weight_of(cycle.steady)));
-  std::size_t to_wait = size;
-  for (const std::size_t wait : cycle.waits)
-    to_wait = std::min(to_wait, round.distance(end, wait));
-  const std::size_t behind = round.distance(end, boundary.steady_index);
-  const auto is_near = [&](std::size_t by) { return weight_between(log, cycle, end, by) <= most; };
-  const bool lies_there = boundary.is_known && behind <= to_wait && is_near(behind);
-  if (lies_there && (!is_near(to_wait) || is_new(log, boundary.first_launch))) return boundary;
-  const std::size_t place = is_near(to_wait) ? round.behind(end, to_wait) : end;
+  const auto is_near = [&](std::size_t from, std::size_t by) {
+    return weight_between(log, cycle, from, by) <= most;
+  };
+  const auto to_wait_from = [&](std::size_t place) {
+    std::size_t result = size;
+    for (const std::size_t wait : cycle.waits)
+      result = std::min(result, round.distance(place, wait));
+    return result;
+  };
+  std::size_t behind = round.distance(updates.end, boundary.steady_index);
+  for (const std::size_t end : updates.ends)
+    behind = std::min(behind, round.distance(end, boundary.steady_index));
+  const std::size_t end_before = round.behind(boundary.steady_index, size - behind);
+  const bool lies_there =
+      boundary.is_known && ((behind <= to_wait_from(end_before) && is_near(end_before, behind)) ||
+                            is_loop_over_parameters(cycle, end_before, behind));
+  const std::size_t to_wait = to_wait_from(updates.end);
+  if (lies_there && (!is_near(updates.end, to_wait) || is_new(log, boundary.first_launch)))
+    return boundary;
+  const std::size_t place =
+      is_near(updates.end, to_wait) ? round.behind(updates.end, to_wait) : updates.end;
   return {.first_launch = launch_at(log, first_regular, cycle, place),
           .steady_index = place,
           .is_known = true};
@@ -308,21 +352,24 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   const bool is_told_by_launches =
       boundary.is_known && !is_trained_before &&
       (boundary.first_launch == 0 ||
-       (is_behind_wait() && (!updates || is_new(log, boundary.first_launch))));
-  if (!is_told_by_launches && updates) {
-    boundary = behind_updates(log, positions[cycle.first_segment], cycle, *updates, boundary);
+       (is_behind_wait() && (!updates.is_short || is_new(log, boundary.first_launch))));
+  if (!is_told_by_launches && updates.is_short) {
+    boundary = behind_updates(log, positions[cycle.first_segment], cycle, updates, boundary);
   } else if (!is_told_by_launches && !cycle.waits.empty()) {
-    boundary = behind_wait(log, cycle, boundary);
+    boundary = behind_wait(log, positions[cycle.first_segment], cycle, boundary);
   }
   const std::size_t first = boundary.first_launch;
   const std::size_t at =
       launch_at(log, positions[cycle.first_segment], cycle, boundary.steady_index);
   const bool is_behind_steady = at == 0 || !cycle.varies[log.launches()[at - 1]];
+  // Where several networks are updated in turn, any of their steps may be the last.
+  const bool is_behind_any = is_trained_before && !updates.is_short && updates.ends.size() > 1;
   boundary.is_sure =
-      first + log.dropped() == 0 || (updates && !is_told_by_launches) ||
+      first + log.dropped() == 0 || (updates.is_short && !is_told_by_launches) ||
       (is_behind_steady && is_new(log, first)) ||
       (is_behind_wait() && (log.dropped() != 0 || has_new_kernel(log, first, cycle) ||
                             cycle.steady.size() < kFewestOfTraining));
+  boundary.is_sure = boundary.is_sure && !is_behind_any;
   return boundary;
 }
 

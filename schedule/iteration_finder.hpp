@@ -124,8 +124,9 @@ class IterationFinder {
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
-  //   at most 0.45 where they update no parameters that are known by name, and most launches are in
-  //   what interrupts them, or this has many kernels of its own; where several kernels come
+  //   at most 0.45 where most launches are in what interrupts them, or this is longer and came
+  //   first; where they update no parameters that are known by name, and this has many kernels of
+  //   its own, or neither waits, threads nor reductions are in them; where several kernels come
   //   together in some of them alone, or two or three launches that the host waits for behind every
   //   n-th: these may be micro-steps; where the beginning is not sure (Boundary::is_sure); where a
   //   follower misses a tenth of them; and where half as much as the iterations have was launched

@@ -87,12 +87,16 @@ struct Reading {
 enum class Kind : std::uint8_t { kRegular, kInterrupted, kVariant, kOther };
 
 // Returns the segment with each group of up to four launches that is repeated at once counted once.
-std::vector<std::uint32_t> even_form(Launches segment) {
+// `places`, if given, are those of its launches in the segment.
+std::vector<std::uint32_t> even_form(Launches segment, std::vector<std::size_t>* places = nullptr) {
   constexpr std::size_t longest = 4;
   std::vector<std::uint32_t> left(segment.size());
+  if (places != nullptr) places->resize(segment.size());
   std::size_t size = 0;
-  for (const std::uint32_t kernel : segment) {
+  for (std::size_t at = 0; at < segment.size(); ++at) {
+    const std::uint32_t kernel = segment[at];
     const std::uint32_t* const end = left.data() + size;
+    if (places != nullptr) (*places)[size] = at;
     left[size++] = kernel;
     const std::size_t most = std::min(longest, size / 2);
     for (std::size_t group = 1; group <= most; ++group) {
@@ -104,6 +108,7 @@ std::vector<std::uint32_t> even_form(Launches segment) {
     }
   }
   left.resize(size);
+  if (places != nullptr) places->resize(size);
   return left;
 }
 
@@ -117,14 +122,21 @@ bool is_made_of_variants(Launches launches) {
   constexpr std::size_t most_parts = 16;
   constexpr std::size_t shortest_part = 16;
   constexpr std::size_t one_differs_of = 16;
-  const std::vector<std::uint32_t> even = even_form(launches);
+  std::vector<std::size_t> places;
+  const std::vector<std::uint32_t> even = even_form(launches, &places);
+  places.push_back(launches.size());
   for (std::size_t parts = 2; parts <= most_parts; ++parts) {
     const std::size_t length = even.size() / parts;
     if (length < shortest_part) return false;
     if (even.size() % parts != 0) continue;
+    const auto size_of = [&](std::size_t part) {
+      return places[(part + 1) * length] - places[part * length];
+    };
     std::size_t most = 0;  // launches of a part that differ
     for (std::size_t part = 1; part < parts; ++part) {
-      std::size_t different = 0;
+      // One that repeats more updates the parameters, say.
+      std::size_t different =
+          std::max(size_of(part), size_of(0)) - std::min(size_of(part), size_of(0));
       for (std::size_t i = 0; i < length; ++i)
         different += even[i] != even[part * length + i] ? 1U : 0U;
       most = std::max(most, different);
@@ -428,12 +440,16 @@ class Study {
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
-    cycle.may_be_part = cycle.may_be_part || has_regular_notes ||
-                        (!reading.updates && regular_share < kMostlyInside);
+    // A loop over layers makes nothing but launches, and the head comes behind it.
+    const bool is_told_by_launches_alone =
+        !reading.updates && !reading.reduces && reading.waits == 0 && reading.turns == 0;
+    cycle.may_be_part = cycle.may_be_part || has_regular_notes || regular_share < kMostlyInside ||
+                        (is_told_by_launches_alone && interrupted.size() >= kFewestRegular) ||
+                        begins_with_interruption(interrupted, i, reading);
     if (may_end_an_iteration(interrupted, regular, reading)) {
       // An optimizer's steps with as much between them, and as regularly.
       if (reading.updates && regular_share < kMostlyInside) return std::nullopt;
-      cycle.may_be_part = !reading.updates;
+      cycle.may_be_part = cycle.may_be_part || !reading.updates;
     }
     if (regular.size() >= fewest_) {
       cycle.waits = common_places(log_.waits(), regular, reading);
@@ -488,6 +504,34 @@ class Study {
     count(reading.steady, -1);
     allowance_ -= static_cast<Allowance>(block + interrupted.size() * reading.steady.size());
     return static_cast<double>(foreign) > kMostForeign * static_cast<double>(block);
+  }
+
+  // Returns true if what interrupts the cycle every few segments is longer than some of them and
+  // came before the first one: a policy plays before it is trained, and both are an iteration.
+  [[nodiscard]] bool begins_with_interruption(const std::vector<std::size_t>& interrupted,
+                                              std::size_t first, const Reading& reading) {
+    constexpr std::size_t compared = 8;
+    constexpr std::size_t most_segments = 64;
+    if (interrupted.size() < 2 || log_.dropped() != 0 || reading.may_vary) return false;
+    const auto gaps = gaps_of(interrupted);
+    const Launches launches = segment(interrupted.front());
+    const auto& steady = reading.steady;
+    if (gaps.front() > most_segments || !are_all_equal(gaps) || launches.size() < 3 * steady.size())
+      return false;
+    const auto head = static_cast<std::size_t>(
+        std::mismatch(steady.begin(), steady.end(), launches.begin()).first - steady.begin());
+    const std::size_t begin = positions_[interrupted.front()] + head;
+    const std::size_t end = begin + launches.size() - steady.size();
+    const std::size_t middle = begin + (end - begin) / 2;
+    const std::uint64_t hash = log_.hash(middle, middle + compared);
+    const auto times_in = [&](std::size_t from, std::size_t to) {
+      std::size_t times = 0;
+      for (std::size_t i = from; i + compared <= to; ++i)
+        times += log_.hash(i, i + compared) == hash ? 1U : 0U;
+      return times;
+    };
+    allowance_ -= static_cast<Allowance>(end - begin + positions_[first]);
+    return 2 * times_in(0, positions_[first]) >= times_in(begin, end);
   }
 
   // Returns the segments needed of a cycle that has come since its anchor was first launched.
@@ -566,6 +610,16 @@ class Study {
     const auto has_waits = [&](std::size_t i) { return waits_in(i) != 0; };
     return interrupted.size() > 1 && std::ranges::all_of(interrupted, has_waits) &&
            std::ranges::none_of(regular, has_waits);
+  }
+
+  [[nodiscard]] std::size_t kernels_in(const std::vector<std::uint32_t>& launches) const {
+    std::vector<bool> met(kernel_count_);
+    std::size_t kernels = 0;
+    for (const std::uint32_t kernel : launches) {
+      if (!met[kernel]) ++kernels;
+      met[kernel] = true;
+    }
+    return kernels;
   }
 
   [[nodiscard]] std::size_t kernels_of(const std::vector<std::uint32_t>& launches) const {
@@ -745,13 +799,16 @@ class Study {
       if (is_met_inside) ++known_kernels;
     }
     count(steady, -1);
-    // It may be an iteration without the anchor.
+    if (updates && (!reading.updates || is_step(block))) return false;
+    // It may be an iteration without the anchor, if that has no update that this lacks.
     const auto in_common = std::ranges::count_if(steady, [&](auto kernel) { return met[kernel]; });
-    if ((updates && (!reading.updates || is_step(block))) ||
+    if ((!reading.updates || is_step(block)) &&
         4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size()))
       return false;
     const bool is_pause = reading.updates && !reading.may_vary && !is_step(block);
-    const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
+    // A loop over the parameters has few of the cycle's kernels: it may update them.
+    const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels &&
+                          (reading.updates || 4 * known_kernels >= kernels_in(steady));
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
     if (!is_pause && !is_waited_for && !is_known) return false;
     for (const std::uint32_t kernel : block)

@@ -933,6 +933,102 @@ TEST(IterationFinder, NamesNoOtherPeriodThatWouldNotBeFound) {
   EXPECT_EQ(found.other_period, 0U);
 }
 
+// A step that updates, then the averages of the parameters, which a loop makes: with or without a
+// loss that the host reads between them.
+TEST(IterationFinder, BeginsBehindAveragesOfTheParameters) {
+  for (const bool reads : {false, true}) {
+    IterationFinder finder;
+    launch(finder, 900, 7);
+    for (int i = 0; i < 14; ++i) {
+      launch(finder, 0, 200);
+      for (std::uint32_t kernel = 300; kernel < 310; ++kernel)
+        finder.add(kernel, 1, true);
+      if (reads) finder.add_wait();
+      for (int parameter = 0; parameter < 50; ++parameter)
+        launch(finder, 400, 2);
+    }
+    ASSERT_TRUE(finder.found());
+    EXPECT_EQ(finder.found()->first, 0U);
+    EXPECT_EQ(finder.found()->first_launch, 7U);
+  }
+}
+
+// Two networks in turn, of which the second one is longer.
+TEST(IterationFinder, BeginsBehindTheSecondOfTwoUpdates) {
+  IterationFinder finder;
+  launch(finder, 900, 7);
+  for (int i = 0; i < 14; ++i) {
+    launch(finder, 0, 100);
+    finder.add(500, 1, true);
+    launch(finder, 200, 150);
+    finder.add(500, 1, true);
+    finder.add(501, 1, true);
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->first, 0U);
+  EXPECT_EQ(finder.found()->first_launch, 7U);
+}
+
+// Two equal passes, behind the second one an update: sharpness-aware minimisation.  No kernel is
+// launched once in an iteration, and none is given up at a later look.
+TEST(IterationFinder, TakesTwoPassesOfWhichOneUpdatesForOneIteration) {
+  IterationFinder finder;
+  int changes = 0;
+  for (int i = 0; i < 100; ++i) {
+    for (const std::uint32_t kernels : {1U, 2U}) {
+      for (std::uint32_t kernel = 0; kernel < 150; ++kernel)
+        changes += finder.add(kernel) ? 1 : 0;
+      for (int parameter = 0; parameter < 40; ++parameter) {
+        for (std::uint32_t kernel = 200; kernel < 200 + kernels; ++kernel)
+          changes += finder.add(kernel) ? 1 : 0;
+      }
+    }
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->launches_per_iteration, 420U);
+  EXPECT_EQ(changes, 1);
+  EXPECT_GE(finder.found()->periods_seen, 75U);
+}
+
+// An optimizer without a name of its own launches kernels that the passes launch, too.
+TEST(IterationFinder, TakesALoopOverTheParametersForNoEvaluation) {
+  const auto found = found_after(14, [](IterationFinder& finder, std::size_t) {
+    for (int micro_step = 0; micro_step < 12; ++micro_step)
+      launch(finder, 0, 180);
+    for (int parameter = 0; parameter < 40; ++parameter)
+      launch(finder, 4, 3);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 2280U);
+}
+
+// A policy plays 32 rounds, then is trained in 8 steps.
+TEST(IterationFinder, IsInDoubtWhereMostLaunchesAreBetweenTheUpdates) {
+  const auto found = found_after(12, [](IterationFinder& finder, std::size_t) {
+    for (int round = 0; round < 32; ++round)
+      launch(finder, 0, 30);
+    for (int step = 0; step < 8; ++step) {
+      launch(finder, 0, 90);
+      for (std::uint32_t kernel = 300; kernel < 310; ++kernel)
+        finder.add(kernel, 1, true);
+    }
+  });
+  EXPECT_EQ(found.launches_per_iteration, 100U);
+  EXPECT_LT(found.confidence, 0.5);
+}
+
+// A loop over 30 layers and a head; nothing but launches tells it from training.
+TEST(IterationFinder, IsInDoubtWhereLaunchesAloneTellAndSomethingInterrupts) {
+  IterationFinder finder;
+  for (int pass = 0; pass < 12; ++pass) {
+    for (int layer = 0; layer < 30; ++layer)
+      launch(finder, 0, 40);
+    launch(finder, 0, 15);
+    launch(finder, 2, 12);
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_TRUE(finder.found()->launches_per_iteration > 1000 || finder.found()->confidence < 0.5);
+}
+
 TEST(OptimizerKernels, AreKnownByTheirNames) {
   for (const char* name :
        {"_ZN2at6native57_GLOBAL__N__e658eeb9_24_ForeachBinaryOpScalar_cu_86b9896c25multi_tensor",
@@ -943,7 +1039,8 @@ TEST(OptimizerKernels, AreKnownByTheirNames) {
   }
   for (const char* name :
        {"sm90_xmma_gemm_bf16bf16_bf16f32_bf16_tn_n_tilesize64x64x64", "fast_hadamard_transform",
-        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE", "softmax"}) {
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE", "softmax",
+        "_ZN2at6native55_GLOBAL__N__14d38b32_13_AmpKernels_cu_6d41cd2725multi_tensor_apply"}) {
     EXPECT_FALSE(updates_parameters(name)) << name;
   }
 }
