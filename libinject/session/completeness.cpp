@@ -144,6 +144,7 @@ std::string early_end(Session& session) {
 
 // The measured part of a run with iterations.
 bool settle_measured(Session& session) {
+  session.source.judge_what_was_withdrawn();
   const Course& course = session.phases.course();
   const bool all_was_recorded = session.controller.everything_was_recorded();
   const Shortfall all = shortfall_of(session, !all_was_recorded);

@@ -185,6 +185,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
   const bool is_first =
       !session_.phases.some_are_planned() || session_.state() == RunState::kMeasuring;
   if (++searched_launches_ > (is_first ? kLongestSearch : kLongestSearchAgain)) {
+    sys::on_large_stack([this] { judge_what_was_withdrawn(); });
     end_search();
     if (is_first) return true;
     sys::on_large_stack([&] {
@@ -364,6 +365,14 @@ void IterationSource::judge_what_was_left() {
   doubt(std::to_string(searched_launches_) +
         " launches or more came behind the iterations that were found, which hold " +
         std::to_string(inside) + ": they may be a loop of the set-up");
+}
+
+void IterationSource::judge_what_was_withdrawn() {
+  if (!is_searching() || session_.state() == RunState::kDiscovering) return;
+  for (const auto& [stream, search] : searches_) {
+    if (search.followed && !search.finder.found())
+      doubt("the launches stopped repeating: the iterations may be parts of longer ones");
+  }
 }
 
 void IterationSource::doubt(const std::string& why) {

@@ -68,8 +68,17 @@ class IterationSource {
   // Checks the period once more, and ends the search if it `is_over` and the period was seen up to
   // now.  False if it was a part of a longer one: the warm-up has begun again.
   [[nodiscard]] bool confirm(bool is_over);
+  // True once the search has met so many launches that a loop over layers or micro-steps would
+  // have ended.
+  [[nodiscard]] bool has_met_enough() const noexcept {
+    constexpr std::uint64_t launches = std::uint64_t{32} << 10U;
+    return searched_launches_ >= launches;
+  }
+  // Doubts the iterations if launches stopped repeating as they do, and the search found no others.
+  void judge_what_was_withdrawn();
   // The search goes on, though iterations were found.
   [[nodiscard]] bool is_searching() const noexcept;
+  void end_search();
   void forget_searches() { searches_.clear(); }
   // Leaves the phase, and searches once more in what is launched from now on: its iterations have
   // ended, or are in doubt, or a search behind it was given up.
@@ -140,7 +149,6 @@ class IterationSource {
   void forget();
   [[nodiscard]] bool starts_anew(Search& search);
   void begin_warmup_again();
-  void end_search();
   void lose_period();
   [[nodiscard]] bool is_busiest(const Search& search) const;
   [[nodiscard]] const graphs::ExecutableGraph* boundary_graph(const void* function) const noexcept;

@@ -122,14 +122,21 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   if (was_void && session_.contexts.leave_out(iteration - 1)) leave_out_pass();
   // Our own thread reads what is watched.
   if (!is_watched) session_.contexts.poll_all();
-  if (session_.phases.has_left(iteration, was_void)) return;
   const std::int64_t behind = session_.phases.position_of(iteration) - session_.settings.warmup;
-  if (behind > kSearchedBehindWarmup && !session_.source.confirm(true)) return;
+  const bool may_end_search = behind > kSearchedBehindWarmup;
+  if (session_.phases.has_left(iteration, was_void)) {
+    // What comes now begins as the iterations did, and would not look like them to the search.
+    if (may_end_search) session_.source.end_search();
+    return;
+  }
+  if (may_end_search && session_.source.has_met_enough() && !session_.source.confirm(true)) return;
   if (is_watched && watching.is_wanted())
     return carry_out(Choice::of(watching.start_iteration(iteration)), iteration);
   session_.contexts.record_origins(iteration);
   session_.progress.report(iteration);
   Choice choice = choose(iteration);
+  if (choice.kind == Choice::Kind::kOver && may_end_search && !session_.source.confirm(true))
+    return;
   if (choice.kind == Choice::Kind::kOver && session_.source.is_searching()) choice = {};
   if (choice.kind == Choice::Kind::kOver && session_.source.is_guessed() &&
       session_.phases.may_find_another() && most_samples_are_missing(session_)) {

@@ -179,6 +179,19 @@ TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
   EXPECT_THAT(run.output, HasSubstr("confidence below 0.5"));
 }
 
+// 80 micro-steps before an update that launches three of their kernels in a loop: four times are
+// too few to find that.
+TEST(Iterations, ThatStoppedRepeatingMakeNoCompleteRun) {
+  const std::string micro_steps = "h " + launches(0, 179) + again(181, 79);
+  const std::string update = "k4 k5 k6 " + again(3, 39);
+  const ProfiledRun run =
+      made_calls(180, micro_steps + update + again(80 * 181 + 40 * 3, 3), {"INLINE_PROF_REPEAT=2"});
+  EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 180) << run.output;
+  EXPECT_LT(run.profile["profiler"]["iteration_confidence"], 0.5);
+  EXPECT_EQ(run.profile["complete"], false);
+  EXPECT_THAT(run.output, HasSubstr("doubtful: the launches stopped repeating"));
+}
+
 // A loop of the set-up that repeats like iterations, then iterations without a wait.  That these
 // are others is looked at once a second, so the run lasts three.
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
