@@ -914,10 +914,15 @@ class Study {
   }
 
   // Returns true if each segment is as long as the one before or longer: no iteration yet, but a
-  // sequence that grows.
+  // sequence that grows.  An optimizer that sets up its state in the first one is no such sequence.
   static bool grows_or_shrinks(const std::vector<std::size_t>& lengths) {
-    return lengths.front() != lengths.back() && (std::is_sorted(lengths.begin(), lengths.end()) ||
-                                                 std::is_sorted(lengths.rbegin(), lengths.rend()));
+    const auto is_uneven = std::not_equal_to<>();
+    const auto change = std::adjacent_find(lengths.begin(), lengths.end(), is_uneven);
+    if (change == lengths.end() ||
+        std::adjacent_find(change + 1, lengths.end(), is_uneven) == lengths.end())
+      return false;
+    return std::is_sorted(lengths.begin(), lengths.end()) ||
+           std::is_sorted(lengths.rbegin(), lengths.rend());
   }
 
   // Returns true if `places` (ascending, below `end`) may be every k-th one of 0..end-1, for some

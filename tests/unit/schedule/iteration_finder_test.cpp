@@ -990,6 +990,23 @@ TEST(IterationFinder, TakesTwoPassesOfWhichOneUpdatesForOneIteration) {
   EXPECT_GE(finder.found()->periods_seen, 75U);
 }
 
+// Each step has one of four kernels for the length of its texts; the first sets up more.
+TEST(IterationFinder, FindsVaryingIterationsOfWhichTheFirstIsLonger) {
+  LaunchProgram chance(1);
+  const auto found = found_after(30, [&](IterationFinder& finder, std::size_t i) {
+    const auto variant = static_cast<std::uint32_t>(500 + chance.below(4));
+    for (std::uint32_t layer = 0; layer < 4; ++layer) {
+      launch(finder, 50 * layer, 50);
+      finder.add(variant);
+    }
+    for (int parameter = 0; i == 0 && parameter < 40; ++parameter)
+      finder.add(600);
+    launch(finder, 700, 40);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 244U);
+  EXPECT_EQ(found.first_launch, 0U);
+}
+
 // An optimizer without a name of its own launches kernels that the passes launch, too.
 TEST(IterationFinder, TakesALoopOverTheParametersForNoEvaluation) {
   const auto found = found_after(14, [](IterationFinder& finder, std::size_t) {
