@@ -51,6 +51,7 @@ class Alignment {
  private:
   static constexpr double kMostGapCost = 8;
   static constexpr std::size_t kLongestGap = 4096;
+  static constexpr std::size_t kMostMissing = 4;
   // Launches in a row that must fit behind a gap; fewer where gaps are usual, as while kernels are
   // tried.
   static constexpr std::size_t kSureMatch = 4;
@@ -76,23 +77,35 @@ class Alignment {
     return true;
   }
 
-  // Crosses the shortest gap on either side behind which the two continue together.
+  // Crosses the shortest gap on either side behind which the two continue together.  An optimizer
+  // sets up its state with many launches of one kernel, before which the first backward pass may
+  // lack launches, too.
   [[nodiscard]] bool cross_gap() {
     score_ -= gap_cost_ / ++gaps_;
-    std::size_t missing = 0;
+    const std::size_t most_missing = is_set_up() ? kMostMissing : 0;
     for (std::size_t gap = 1; gap <= kLongestGap; ++gap) {
-      if (matches(gap, 0)) {
-        at_.launches += gap;
-        return true;
+      for (std::size_t missing = 0; missing <= std::min(gap, most_missing); ++missing) {
+        if (cross(gap, missing)) return true;
       }
-      if (gap >= cycle_.steady.size()) continue;
-      missing += log_.weight(steady(gap - 1));
-      if (!matches(0, gap)) continue;
-      at_.steady += gap;
-      score_ -= static_cast<double>(missing);
-      return true;
+      if (cross(0, gap)) return true;
     }
     return false;
+  }
+  [[nodiscard]] bool is_set_up() const {
+    constexpr std::size_t fewest = 8;
+    if (at_.launches + fewest > before_.size()) return false;
+    for (std::size_t i = 1; i < fewest; ++i) {
+      if (launch(i) != launch(0)) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool cross(std::size_t launches, std::size_t steadies) {
+    if (steadies >= cycle_.steady.size() || !matches(launches, steadies)) return false;
+    for (std::size_t i = 0; i < steadies; ++i)
+      score_ -= static_cast<double>(log_.weight(steady(i)));
+    at_.launches += launches;
+    at_.steady += steadies;
+    return true;
   }
 
   const LaunchLog& log_;

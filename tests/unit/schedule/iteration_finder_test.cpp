@@ -1007,6 +1007,20 @@ TEST(IterationFinder, FindsVaryingIterationsOfWhichTheFirstIsLonger) {
   EXPECT_EQ(found.first_launch, 0U);
 }
 
+// The first backward pass adds no gradients up, and the optimizer sets up its state behind it.
+TEST(IterationFinder, SeesThroughAFirstIterationThatLacksLaunchesAndSetsUpMore) {
+  const auto found = found_after(14, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    launch(finder, 0, 200);
+    if (i > 0) launch(finder, 300, 2);
+    launch(finder, 302, 2);
+    for (int parameter = 0; i == 0 && parameter < 20; ++parameter)
+      finder.add(400);
+    launch(finder, 500, 10);
+  });
+  EXPECT_EQ(found.first_launch, 7U);
+}
+
 // An optimizer without a name of its own launches kernels that the passes launch, too.
 TEST(IterationFinder, TakesALoopOverTheParametersForNoEvaluation) {
   const auto found = found_after(14, [](IterationFinder& finder, std::size_t) {
