@@ -375,7 +375,7 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   const std::size_t at =
       launch_at(log, positions[cycle.first_segment], cycle, boundary.steady_index);
   const bool is_behind_steady = at == 0 || !cycle.varies[log.launches()[at - 1]];
-  // Where several networks are updated in turn, any of their steps may be the last.
+  // Any step of several networks that are updated in turn may be the last.
   const bool is_behind_any = is_trained_before && !updates.is_short && updates.ends.size() > 1;
   boundary.is_sure =
       first + log.dropped() == 0 || (updates.is_short && !is_told_by_launches) ||

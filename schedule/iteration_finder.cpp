@@ -597,7 +597,7 @@ bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const 
     found.firsts_before_anchor =
         static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
     if (!begins_at_waits(cycle)) {
-      // Of a group each launch would be an occurrence.
+      // Each launch of a group would be an occurrence.
       if (!found.is_group) anchor_ = {.kernel = *anchor};
     } else if (!begin_behind_waits(found, *anchor)) {
       return std::exchange(found_, std::nullopt).has_value();

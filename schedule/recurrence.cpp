@@ -134,7 +134,7 @@ bool is_made_of_variants(Launches launches) {
     };
     std::size_t most = 0;  // launches of a part that differ
     for (std::size_t part = 1; part < parts; ++part) {
-      // One that repeats more updates the parameters, say.
+      // A part that repeats more may update the parameters.
       std::size_t different =
           std::max(size_of(part), size_of(0)) - std::min(size_of(part), size_of(0));
       for (std::size_t i = 0; i < length; ++i)

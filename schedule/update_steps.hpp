@@ -23,7 +23,7 @@ namespace inline_prof::schedule {
 
 // Returns true for the kernels of optimizers' steps in PyTorch, Apex, Transformer Engine, DeepSpeed
 // and FBGEMM. Clipping and averaging of gradients use them, too; the check of scaled gradients
-// (PyTorch's AmpKernels.cu) is none. Optimizers that are made of additions and products have no
+// (PyTorch's AmpKernels) is none. Optimizers that are made of additions and products have no
 // names of their own.
 [[nodiscard]] inline bool updates_parameters(std::string_view kernel) {
   constexpr std::array<std::string_view, 12> parts{

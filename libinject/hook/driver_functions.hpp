@@ -209,7 +209,7 @@ struct Original<kIndex, CUresult(A...)> {
 #define INLINE_PROF_AFTER(symbol, parameters, arguments, note) \
   CUresult CUDAAPI hooked_##symbol parameters {                \
     const CUresult result = original_##symbol arguments;       \
-    if (result == CUDA_SUCCESS) note;                          \
+    if (result == CUDA_SUCCESS) (note);                        \
     return result;                                             \
   }
 

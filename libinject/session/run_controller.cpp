@@ -125,7 +125,7 @@ void RunController::start_measured_iteration(std::int64_t iteration) {
   const std::int64_t behind = session_.phases.position_of(iteration) - session_.settings.warmup;
   const bool may_end_search = behind > kSearchedBehindWarmup;
   if (session_.phases.has_left(iteration, was_void)) {
-    // What comes now begins as the iterations did, and would not look like them to the search.
+    // The next phase begins as these iterations did, and would not look like them to the search.
     if (may_end_search) session_.source.end_search();
     return;
   }
