@@ -335,8 +335,7 @@ TEST_F(GraphCapture, GoesIntoAGivenGraph) {
 }
 
 TEST_F(GraphCapture, ThatFailsLeavesTheGivenGraph) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
+  CUgraph graph = graph_of_a_kernel();
   ASSERT_EQ(cuStreamBeginCaptureToGraph(stream_, graph, nullptr, nullptr, 0,
                                         CU_STREAM_CAPTURE_MODE_RELAXED),
             CUDA_SUCCESS);
@@ -425,8 +424,7 @@ TEST_F(GraphCapture, TakesCallsIntoTheHost) {
 }
 
 TEST_F(GraphCapture, ForbidsInstantiationUnlessTheThreadIsRelaxed) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
+  CUgraph graph = graph_of_a_kernel();
   begin();
   auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);

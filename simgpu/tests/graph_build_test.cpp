@@ -294,8 +294,7 @@ TEST_F(GraphClone, FindsOnlyNodesOfItsOriginal) {
 }
 
 TEST_F(GraphClone, CopiesChildGraphsToo) {
-  CUgraph child = new_graph();
-  add_kernel(child);
+  CUgraph child = graph_of_a_kernel();
   CUgraph graph = new_graph();
   const CUgraphNode holder = add_child(graph, {}, child);
   CUgraph clone = clone_of(graph);
@@ -322,8 +321,7 @@ TEST_F(GraphClone, IsRefusedWithMemoryNodes) {
 }
 
 TEST_F(GraphBuild, EmbeddedGraphsBelongToTheirNode) {
-  CUgraph child = new_graph();
-  add_kernel(child);
+  CUgraph child = graph_of_a_kernel();
   CUgraph graph = new_graph();
   const CUgraphNode holder = add_child(graph, {}, child);
   CUgraph inner = nullptr;

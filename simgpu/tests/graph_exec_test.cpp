@@ -33,8 +33,7 @@ TEST_F(GraphExecs, ChangeOneKernelForLaterLaunches) {
 }
 
 TEST_F(GraphExecs, KnowTheNodesOfTheirGraphOnly) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
+  CUgraph graph = graph_of_a_kernel();
   const CUgraphExec exec = instantiate(graph);
   const auto parameters = kernel_parameters(1);
   EXPECT_EQ(cuGraphExecKernelNodeSetParams(exec, add_kernel(graph), &parameters),
@@ -47,9 +46,12 @@ TEST_F(GraphExecs, DisabledNodesTakeNoTime) {
   CUgraph graph = new_graph();
   const CUgraphNode first = add_kernel(graph);
   add_kernel(graph, {first}, kBlocksFor100us);
+  const CUgraphNode event = add_record(graph, {}, new_event());
   const CUgraphExec exec = instantiate(graph);
   ASSERT_EQ(cuGraphNodeSetEnabled(exec, first, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphNodeSetEnabled(exec, event, 0), CUDA_ERROR_INVALID_VALUE);
   unsigned enabled = 9;
+  EXPECT_EQ(cuGraphNodeGetEnabled(exec, event, &enabled), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(cuGraphNodeGetEnabled(exec, first, &enabled), CUDA_SUCCESS);
   EXPECT_EQ(enabled, 0U);
   EXPECT_NEAR(replay_us(exec), 100.0, 1e-3);
@@ -57,20 +59,9 @@ TEST_F(GraphExecs, DisabledNodesTakeNoTime) {
   EXPECT_NEAR(replay_us(exec), 110.0, 1e-3);
 }
 
-TEST_F(GraphExecs, EventNodesCannotBeDisabled) {
-  CUgraph graph = new_graph();
-  const CUgraphNode node = add_record(graph, {}, new_event());
-  const CUgraphExec exec = instantiate(graph);
-  unsigned enabled = 9;
-  EXPECT_EQ(cuGraphNodeSetEnabled(exec, node, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(cuGraphNodeGetEnabled(exec, node, &enabled), CUDA_ERROR_INVALID_VALUE);
-}
-
 TEST_F(GraphExecs, ChangeTheEventOfARecordForLaterLaunches) {
   CUgraph graph = new_graph();
-  const CUevent first = new_event();
-  const CUevent second = new_event();
-  const CUevent after = new_event();
+  const CUevent first = new_event(), second = new_event(), after = new_event();
   const CUgraphNode before = add_record(graph, {}, first);
   const CUgraphNode kernel = add_kernel(graph, {before});
   add_record(graph, {kernel}, after);
@@ -126,19 +117,16 @@ TEST_F(GraphExecs, ChangeWhatAFillWrites) {
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
   EXPECT_EQ(read<unsigned char>(memory + 7), 7);
   fill.height = 2;
-  fill.pitch = 4;
-  fill.width = 4;
+  fill.pitch = fill.width = 4;
   EXPECT_EQ(cuGraphExecMemsetNodeSetParams(exec, node, &fill, context_), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(GraphExecs, ChangeTheInsideOfAChildGraph) {
-  CUgraph child = new_graph();
-  add_kernel(child);
+  CUgraph child = graph_of_a_kernel();
   CUgraph graph = new_graph();
   const CUgraphNode holder = add_child(graph, {}, child);
   const CUgraphExec exec = instantiate(graph);
-  CUgraph slower = new_graph();
-  add_kernel(slower, {}, kBlocksFor100us);
+  CUgraph slower = graph_of_a_kernel(kBlocksFor100us);
   ASSERT_EQ(cuGraphExecChildGraphNodeSetParams(exec, holder, slower), CUDA_SUCCESS);
   EXPECT_NEAR(replay_us(exec), 100.0, 1e-3);
   add_kernel(slower);
@@ -186,9 +174,8 @@ TEST_F(GraphExecs, OfCyclesAreRefusedWithANodeOfIt) {
 }
 
 TEST_F(GraphExecs, AreAcceptedForDeviceLaunch) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
-  const CUgraphExec exec = instantiate(graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
+  const CUgraphExec exec =
+      instantiate(graph_of_a_kernel(), CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
   cuuint64_t flags = 0;
   ASSERT_EQ(cuGraphExecGetFlags(exec, &flags), CUDA_SUCCESS);
   EXPECT_EQ(flags, static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
@@ -196,12 +183,10 @@ TEST_F(GraphExecs, AreAcceptedForDeviceLaunch) {
 }
 
 TEST_F(GraphExecs, DoNotReturnTheUploadFlag) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
   CUDA_GRAPH_INSTANTIATE_PARAMS parameters{};
   parameters.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
   parameters.hUploadStream = stream_;
-  CUgraphExec exec = out(cuGraphInstantiateWithParams, graph, &parameters);
+  CUgraphExec exec = out(cuGraphInstantiateWithParams, graph_of_a_kernel(), &parameters);
   cuuint64_t flags = 9;
   ASSERT_EQ(cuGraphExecGetFlags(exec, &flags), CUDA_SUCCESS);
   EXPECT_EQ(flags, 0U);
@@ -222,8 +207,7 @@ TEST_F(GraphExecUpdate, TakesParametersAndKeepsTheNodesOfItsGraph) {
 }
 
 TEST_F(GraphExecUpdate, NamesTheNodeWhoseDependenciesDiffer) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
+  CUgraph graph = graph_of_a_kernel();
   add_kernel(graph);
   const CUgraphExec exec = instantiate(graph);
   CUgraph chain = new_graph();
@@ -252,9 +236,7 @@ TEST_F(GraphExecUpdate, NamesTheEdgeThatDiffers) {
 }
 
 TEST_F(GraphExecUpdate, RefusesAnotherTypeOfNode) {
-  CUgraph graph = new_graph();
-  add_kernel(graph);
-  const CUgraphExec exec = instantiate(graph);
+  const CUgraphExec exec = instantiate(graph_of_a_kernel());
   CUgraph other = new_graph();
   const CUgraphNode record = add_record(other, {}, new_event());
   const auto info = refused(exec, other);

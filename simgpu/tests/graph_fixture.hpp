@@ -28,15 +28,19 @@ class GraphTest : public DriverTest {
     CUDA_KERNEL_NODE_PARAMS parameters{};
     parameters.func = kernel_;
     parameters.gridDimX = blocks;
-    parameters.gridDimY = parameters.gridDimZ = 1;
     parameters.blockDimX = 32;
-    parameters.blockDimY = parameters.blockDimZ = 1;
+    parameters.gridDimY = parameters.gridDimZ = parameters.blockDimY = parameters.blockDimZ = 1;
     return parameters;
   }
   CUgraphNode add_kernel(CUgraph graph, const Nodes& after = {},
                          unsigned blocks = kBlocksFor10us) const {
     const auto parameters = kernel_parameters(blocks);
     return out(cuGraphAddKernelNode, graph, after.data(), after.size(), &parameters);
+  }
+  CUgraph graph_of_a_kernel(unsigned blocks = kBlocksFor10us) const {
+    CUgraph graph = new_graph();
+    add_kernel(graph, {}, blocks);
+    return graph;
   }
   static CUgraphNode add_record(CUgraph graph, const Nodes& after, CUevent event) {
     return out(cuGraphAddEventRecordNode, graph, after.data(), after.size(), event);
@@ -52,9 +56,7 @@ class GraphTest : public DriverTest {
                        size_t bytes) const {
     const CUDA_MEMSET_NODE_PARAMS parameters{
         .dst = address, .pitch = 0, .value = value, .elementSize = 1, .width = bytes, .height = 1};
-    CUgraphNode node =
-        out(cuGraphAddMemsetNode, graph, after.data(), after.size(), &parameters, context_);
-    return node;
+    return out(cuGraphAddMemsetNode, graph, after.data(), after.size(), &parameters, context_);
   }
   // An allocation node; the address goes to `address`.
   CUgraphNode add_allocation(CUgraph graph, CUdeviceptr& address, size_t bytes = 64) const {

@@ -25,8 +25,7 @@ class UserObjects : public GraphTest {
                CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
   }
   CUgraph graph_with(CUuserObject object) {
-    CUgraph graph = new_graph();
-    add_kernel(graph);
+    CUgraph graph = graph_of_a_kernel();
     EXPECT_EQ(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE), CUDA_SUCCESS);
     return graph;
   }
@@ -55,8 +54,7 @@ TEST_F(GraphRuns, AreNestedInChildGraphs) {
 }
 
 TEST_F(GraphRuns, OfOneExecComeOneAfterTheOtherThoseOfTwoOverlap) {
-  CUgraph graph = new_graph();
-  add_kernel(graph, {}, kBlocksFor100us);
+  CUgraph graph = graph_of_a_kernel(kBlocksFor100us);
   const CUgraphExec first = instantiate(graph);
   CUstream other = new_stream();
   for (const auto& [second, us] : {std::pair{first, 200.0}, std::pair{instantiate(graph), 100.0}}) {
@@ -115,9 +113,7 @@ TEST_F(GraphRuns, CallTheHost) {
 }
 
 TEST_F(GraphRuns, AreTakenInByACapture) {
-  CUgraph graph = new_graph();
-  add_kernel(graph, {}, kBlocksFor100us);
-  const CUgraphExec inner = instantiate(graph);
+  const CUgraphExec inner = instantiate(graph_of_a_kernel(kBlocksFor100us));
   ASSERT_EQ(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
   ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(inner, stream_), CUDA_SUCCESS);
@@ -268,10 +264,8 @@ TEST_F(UserObjects, OfAnExecGoWithAnUpdate) {
   CUgraph graph = graph_with(new_object());
   const CUgraphExec exec = instantiate(graph);
   ASSERT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
-  CUgraph other = new_graph();
-  add_kernel(other);
   CUgraphExecUpdateResultInfo info{};
-  ASSERT_EQ(cuGraphExecUpdate(exec, other, &info), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphExecUpdate(exec, graph_of_a_kernel(), &info), CUDA_SUCCESS);
   EXPECT_EQ(destroyed(1), 1);
 }
 
