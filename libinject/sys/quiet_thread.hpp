@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 #include <pthread.h>
 
 namespace inline_prof::sys {

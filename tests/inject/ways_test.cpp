@@ -88,6 +88,7 @@ TEST(AnUnusualProgram, DoesTheSameWithUs) {
 }
 
 TEST(AProgramThatIsTerminatedTwice, DiesThoughACallOfOursHangs) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer calls the program's functions";
   const BothRuns both("stuck", "terminated twice",
                       {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5000",
                        "SIMGPU_FAIL=cuCtxGetCurrent:hang:after=200"});
