@@ -248,7 +248,7 @@ INLINE_PROF_AFTER(cuGraphRetainUserObject,
 #define INLINE_PROF_NODE_CHANGE(symbol, Value, note)                                  \
   CUresult CUDAAPI hooked_##symbol(CUgraphExec exec, CUgraphNode node, Value value) { \
     const CUresult result = original_##symbol(exec, node, value);                     \
-    if (result == CUDA_SUCCESS) note;                                                 \
+    if (result == CUDA_SUCCESS) (note);                                               \
     return result;                                                                    \
   }
 INLINE_PROF_NODE_CHANGE(cuGraphExecKernelNodeSetParams, const CUDA_KERNEL_NODE_PARAMS_v1*,

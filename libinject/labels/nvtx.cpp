@@ -310,11 +310,13 @@ struct Function {
 
 const std::array<Function, kFunctions>& functions() noexcept {
   static const std::array<Function, kFunctions> all{{
+// NOLINTBEGIN(bugprone-macro-parentheses): names of templates
 #define INLINE_PROF_NVTX_ROW(module, name, ours)         \
   {NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##name, \
    reinterpret_cast<NvtxFunctionPointer>(static_cast<nvtx##name##_impl_fntype>(&ours<k##name>))},
       INLINE_PROF_NVTX_FUNCTIONS(INLINE_PROF_NVTX_ROW)
 #undef INLINE_PROF_NVTX_ROW
+      // NOLINTEND(bugprone-macro-parentheses)
   }};
   return all;
 }
