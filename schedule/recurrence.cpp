@@ -612,24 +612,20 @@ class Study {
            std::ranges::none_of(regular, has_waits);
   }
 
-  [[nodiscard]] std::size_t kernels_in(const std::vector<std::uint32_t>& launches) const {
+  // Returns each kernel once.
+  [[nodiscard]] std::vector<std::uint32_t> kernels_in(
+      const std::vector<std::uint32_t>& launches) const {
     std::vector<bool> met(kernel_count_);
-    std::size_t kernels = 0;
+    std::vector<std::uint32_t> kernels;
     for (const std::uint32_t kernel : launches) {
-      if (!met[kernel]) ++kernels;
+      if (!met[kernel]) kernels.push_back(kernel);
       met[kernel] = true;
     }
     return kernels;
   }
-
+  // Counts them, those of graphs included.
   [[nodiscard]] std::size_t kernels_of(const std::vector<std::uint32_t>& launches) const {
-    std::vector<bool> met(kernel_count_);
-    std::size_t kernels = 0;
-    for (const std::uint32_t kernel : launches) {
-      if (!met[kernel]) kernels += log_.weight(kernel);
-      met[kernel] = true;
-    }
-    return kernels;
+    return log_.weight_of(kernels_in(launches));
   }
 
   // Returns the places of waits of the host, or of changes back to the first thread, that most of
@@ -808,7 +804,7 @@ class Study {
     const bool is_pause = reading.updates && !reading.may_vary && !is_step(block);
     // A loop over the parameters has few of the cycle's kernels: it may update them.
     const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels &&
-                          (reading.updates || 4 * known_kernels >= kernels_in(steady));
+                          (reading.updates || 4 * known_kernels >= kernels_in(steady).size());
     const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
     if (!is_pause && !is_waited_for && !is_known) return false;
     for (const std::uint32_t kernel : block)
