@@ -217,6 +217,7 @@ std::vector<std::string> last_warnings(const PredictedFiles& files, const JoinOp
   for (const Run& run : files.runs) {
     facts.push_back(file_facts(run.profile));
     facts.back().exchanges = run.exchanges;  // the events may be gone
+    facts.back().event_list = run.event_list;
     facts.back().kernels = run.kernels;
   }
   append(warnings, belonging_warnings(facts));

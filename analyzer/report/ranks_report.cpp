@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -105,9 +106,18 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   const auto fitting = [&](const std::string& text, std::size_t taken) {
     return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
   };
+  const bool has_stages = !comparison.stages.empty();
+  std::size_t compared = has_stages ? 0 : comparison.devices;
+  for (const join::PipelineStage& stage : comparison.stages)
+    compared = std::max(compared, stage.ranks.size());
+  const auto none = [&](std::string_view what, std::string_view untold) {
+    return compared >= 3 ? std::string(what)
+                         : fmt::format("fewer than three devices{}: {} cannot be told",
+                                       has_stages ? " in a stage" : "", untold);
+  };
   std::string out(comparison.is_simulated ? kSimulatedWords : "");
   out +=
-      comparison.stages.empty()
+      !has_stages
           ? fmt::format("{}, {} events each; raw times{}\n", counted(comparison.devices, "device"),
                         comparison.events, comparison.watched ? ", the newest of each event" : "")
           : fmt::format(
@@ -116,7 +126,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                 comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
-  if (!comparison.stages.empty()) {
+  if (has_stages) {
     out += "\nstages: an iteration's time, less what event pairs add\n";
     for (std::size_t i = 0; i < comparison.stages.size(); ++i)
       out += stage_lines(i, comparison.stages[i]);
@@ -128,8 +138,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
              });
   }
   add_list(out, "slow devices: median over their events, beside that of all devices",
-           comparison.devices < 3 ? "fewer than three devices: which is slow cannot be told"
-                                  : "no device is slower than the others as a whole",
+           none("no device is slower than the others as a whole", "which is slow"),
            comparison.slow_devices, options.top, [&](const join::Straggler& slow) {
              std::string line = fmt::format("  {}: {:.3f} times",
                                             fitting(device_name(slow.device), 18), slow.ratio);
@@ -139,9 +148,8 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
              return line;
            });
   add_list(out, "stragglers: events that one device needs longer for than the others",
-           comparison.devices < 3
-               ? "fewer than three devices: which of their events are slow cannot be told"
-               : "no device needs longer for an event than the others",
+           none("no device needs longer for an event than the others",
+                "which of their events are slow"),
            comparison.stragglers, options.top, [&](const join::Straggler& slow) {
              const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
                                                    slow.time_us, slow.median_us, slow.ratio);
@@ -171,8 +179,17 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   if (!comparison.warnings.empty()) out += '\n';
   for (const std::string& warning : comparison.warnings)
     add_labelled(out, "warning", warning, options.width);
-  for (const std::string& reason : comparison.unsplit)
-    add_labelled(out, "not split", reason, options.width);
+  std::map<std::string_view, std::vector<std::string_view>> unsplit;  // by reason
+  for (const std::string_view words : comparison.unsplit) {
+    const std::size_t end = words.rfind(": ");
+    unsplit[words.substr(end)].push_back(words.substr(0, end));
+  }
+  for (const auto& [reason, names] : unsplit)
+    add_labelled(out, "not split",
+                 fmt::format("{}{}{}", names.front(),
+                             names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
+                             reason),
+                 options.width);
   return out;
 }
 

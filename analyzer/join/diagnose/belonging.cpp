@@ -44,16 +44,15 @@ bool are_of_pipelines(const std::vector<FileFacts>& all) {
 }
 
 void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
-  std::set<std::string_view> hashes;
+  std::set<std::string_view> lists;
   for (const FileFacts& own : all) {
-    const std::string& hash = own.event_list_hash;
-    if (!hash.empty()) hashes.insert(hash);
+    if (!own.event_list.empty()) lists.insert(own.event_list);
   }
-  if (hashes.size() < 2 || are_of_pipelines(all)) return;
+  if (lists.size() < 2 || are_of_pipelines(all)) return;
   warnings.push_back(fmt::format(
-      "the files come from {} different event lists: ranks ran different programs, or the files do "
+      "the files come from {} different event lists: ranks did not launch the same, or the files do "
       "not belong together",
-      hashes.size()));
+      lists.size()));
 }
 
 // Traces have no event list: of one program they have most kernels in common.
@@ -182,9 +181,7 @@ FileFacts file_facts(const read::Profile& profile) {
                   .format = profile.capabilities.format,
                   .rank = profile.rank,
                   .world_size = profile.world_size,
-                  // Ranks need not have met all their phases.
-                  .event_list_hash =
-                      profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
+                  .event_list = event_list_of(profile),
                   .exchanges = exchanges_of(profile),
                   .gpus = {},
                   .kernels = kernels_of(profile),

@@ -17,7 +17,7 @@ struct FileFacts {
   std::string format;  // what the file is
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  std::string event_list_hash;      // empty if the file does not say
+  std::string event_list;           // event_list_of()
   std::set<std::string> exchanges;  // the communicators of its sends and receives
   std::set<std::string> gpus;       // names of its devices
   std::set<std::string> kernels;    // names; of a file without an event list's hash

@@ -183,8 +183,12 @@ std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& 
   return stages;
 }
 
-void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
+// Refuses ranks of different programs.  Those of one may differ in some kernels, as where their
+// batches differ in size.
+void check_lists(const std::vector<RankSummary>& ranks, std::vector<std::string>& warnings) {
   const RankSummary& first = ranks.front();
+  std::string difference;
+  std::size_t others = 0;
   for (const RankSummary& rank : ranks) {
     std::vector<RankEvent> different;
     const auto keep_others = [&](const RankEvents& all, const RankEvents& known) {
@@ -196,22 +200,33 @@ void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
       keep_others(*first.events, *rank.events);
       keep_others(*rank.events, *first.events);
     }
-    if (!different.empty()) {
-      different = in_order(different);
-      const bool is_of_first = first.events->places.contains(different.front());
-      throw std::invalid_argument(fmt::format(
-          "{} and {} have different events ({} in one of them only, the first is \"{}\" in {}): "
-          "ranks that ran different programs cannot be compared",
-          first.file, rank.file, different.size(), name_of(different.front()),
-          is_of_first ? first.file : rank.file));
-    }
-    if (!rank.event_list_hash.empty() && !first.event_list_hash.empty() &&
-        rank.event_list_hash != first.event_list_hash)
-      throw std::invalid_argument(
-          fmt::format("{} has the event list {}, {} has {}: ranks that ran different programs "
-                      "cannot be compared",
-                      first.file, first.event_list_hash, rank.file, rank.event_list_hash));
+    if (different.empty()) continue;
+    different = in_order(different);
+    const bool is_of_first = first.events->places.contains(different.front());
+    const std::string words = fmt::format(
+        "{} and {} have different events ({} in one of them only, the first is \"{}\" in {})",
+        first.file, rank.file, different.size(), name_of(different.front()),
+        is_of_first ? first.file : rank.file);
+    if (2 * different.size() >= first.events->places.size() + rank.events->places.size())
+      throw std::invalid_argument(words + ": ranks that ran different programs cannot be compared");
+    if (others++ == 0) difference = words;
   }
+  if (others == 0) return;
+  warnings.push_back(
+      fmt::format("{}{}: those that all ranks have are compared", difference,
+                  others > 1 ? fmt::format(", as have {} more files", others - 1) : ""));
+}
+
+// The events that all of the ranks have, in the order of their names.
+std::vector<RankEvent> common_events(const std::vector<RankSummary>& ranks) {
+  std::vector<RankEvent> common = in_order(ranks.front().events->in_file_order);
+  const RankEvents* known = ranks.front().events.get();
+  for (const RankSummary& rank : ranks) {
+    if (rank.events.get() == known) continue;
+    known = rank.events.get();
+    std::erase_if(common, [&](const RankEvent& event) { return !known->places.contains(event); });
+  }
+  return common;
 }
 
 using Devices = std::vector<const RankSummary::Device*>;
@@ -333,7 +348,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
   std::vector<std::vector<double>> ratios(devices.size());
-  for (const RankEvent& event : in_order(ranks.front().events->in_file_order)) {
+  for (const RankEvent& event : common_events(ranks)) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
     const EventTimes times = times_of(devices, event);
@@ -525,7 +540,6 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   summary.is_simulated = profile.simulated;
   summary.has_ended = has_ended(profile);
   summary.phase = read::shown_phase(profile);
-  if (summary.phase.empty()) summary.event_list_hash = profile.profiler.event_list_hash;
   summary.events = events_of(profile, predict);
   if (profile.watched) summary.watched = watched_file(profile, nested_rows(profile));
   std::map<std::int64_t, std::size_t> place_of;
@@ -572,18 +586,18 @@ RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& 
   join_restarts(ranks, result, options.least_ratio);
   const std::vector<std::vector<RankSummary>> stages = stages_of(ranks);
   for (const std::vector<RankSummary>& stage : stages) {
-    refuse_unequal_lists(stage);
+    check_lists(stage, result.warnings);
     PipelineStage& own = result.stages.emplace_back();
     for (const RankSummary& rank : stage)
       own.ranks.push_back(rank.facts.rank.value_or(-1));
     own.times = median_of(stage);
   }
-  if (stages.empty()) refuse_unequal_lists(ranks);
+  if (stages.empty()) check_lists(ranks, result.warnings);
   refuse_other_layout(ranks, options.layout);
   const Devices devices = devices_of(ranks);
   result.phase = ranks.front().phase;
   result.devices = devices.size();
-  result.events = ranks.front().events->in_file_order.size();
+  result.events = common_events(ranks).size();
   for (const std::vector<RankSummary>& stage : stages)
     find_stragglers(stage, devices_of(stage), options, result);
   if (stages.empty()) find_stragglers(ranks, devices, options, result);

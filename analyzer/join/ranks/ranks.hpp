@@ -141,7 +141,6 @@ struct RankSummary {
   bool has_ended = true;        // by itself
   bool is_simulated = false;    // the GPU was
   std::string phase;            // the one that is compared; empty if the file has one
-  std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
   std::shared_ptr<const RankEvents> events;  // of the devices, too
   std::unordered_set<RankEvent, SharedHash> collectives;
   std::unordered_set<RankEvent, SharedHash> exchanges;  // those that are sends or receives

@@ -436,6 +436,7 @@ FileRows rows_of(read::Profile profile, const std::optional<read::Layers>& layer
   }
   file.run.iteration = iteration_of(profile.iter_time_ms);
   file.run.exchanges = exchanges_of(profile);
+  file.run.event_list = event_list_of(profile);
   file.run.kernels = kernels_of(profile);
   file.rows = nested_rows(profile);
   const EventBias bias(event_bias, profile, file.rows);

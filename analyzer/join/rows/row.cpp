@@ -216,6 +216,15 @@ std::set<std::string> exchanges_of(const read::Profile& profile) {
   return exchanges;
 }
 
+std::string event_list_of(const read::Profile& profile) {
+  if (profile.profiler.event_list_hash.empty() || profile.phases.size() > 1) return {};
+  std::size_t sum = 0;
+  for (const read::Event& event : profile.events)
+    sum += std::hash<std::string>{}(
+        fmt::format("{}\n{}\n{}", event.layer, event.name, event.occurrence));
+  return fmt::format("{:016x}", sum);
+}
+
 std::set<std::string> kernels_of(const read::Profile& profile) {
   std::set<std::string> kernels;
   if (!profile.profiler.event_list_hash.empty()) return kernels;

@@ -270,6 +270,7 @@ struct Run {
   read::Profile profile;  // its events are joined into rows, and gone unless they were asked for
   Iteration iteration;
   std::set<std::string> exchanges;    // communicators of its sends and receives
+  std::string event_list;             // event_list_of()
   std::set<std::string> kernels;      // names, of a file without a hash of its event list
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };
@@ -297,6 +298,10 @@ void find_nesting(std::vector<Row>& rows);
 
 // The communicators of the sends and receives, as far as the file says them.
 [[nodiscard]] std::set<std::string> exchanges_of(const read::Profile& profile);
+
+// Identifies the events in any order, in which ranks need not meet them.  Empty if the file has no
+// hash of its event list, or several phases, all of which ranks need not have met.
+[[nodiscard]] std::string event_list_of(const read::Profile& profile);
 
 // The kernels, each with its layer, of a file that has no hash of its event list; else nothing.
 [[nodiscard]] std::set<std::string> kernels_of(const read::Profile& profile);

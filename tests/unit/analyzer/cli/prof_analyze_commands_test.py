@@ -521,8 +521,8 @@ class Outputs(InAFolder):
 
 
 class Ranks(InAFolder):
-    def write_ranks(self, count, late=None, slow=None, extra=None, sent={}):
-        """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long."""
+    def write_ranks(self, count, late=None, slow=None, extra=None, extras=1, sent={}):
+        """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long, `extra` has more events."""
         folder = self.path / "run"
         folder.mkdir(exist_ok=True)
         for rank in range(count):
@@ -533,9 +533,9 @@ class Ranks(InAFolder):
             document["events"].append(event(
                 "allreduce", 2, [0.070 + wait_ms] * 20, layer_name="grads", stream="0x2", iterations=list(range(11, 31)),
                 op={"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0, **sent}))
-            if rank == extra:
-                document["events"].append(dict(document["events"][0], event_name="surprise",
-                                               start_index=6, end_index=7))
+            for i in range(extras if rank == extra else 0):
+                document["events"].append(dict(document["events"][0], event_name="surprise %d" % i,
+                                               start_index=6 + 2 * i, end_index=7 + 2 * i))
             (folder / ("n%d.rank%d.prof.json" % (rank, rank))).write_text(json.dumps(document))
         return folder
 
@@ -586,7 +586,18 @@ class Ranks(InAFolder):
         self.assertIn("3 files without a rank are of the same devices of host n1", " ".join(text.split()))
 
     def test_ranks_of_different_programs_are_refused(self):
-        self.assert_refused(1, '"fc1 surprise" in', "ranks", self.write_ranks(4, extra=3))
+        self.assert_refused(1, '"fc1 surprise 0" in', "ranks", self.write_ranks(4, extra=3, extras=6))
+
+    def test_ranks_that_differ_in_an_event_are_compared_in_the_others(self):
+        report = json.loads(self.good("ranks", self.write_ranks(4, slow=2, extra=3), "--format", "json").stdout)
+        self.assertEqual([slow["device"]["rank"] for slow in report["slow_devices"]], [2])
+        warning = report["warnings"][0]
+        self.assertIn('(1 in one of them only, the first is "fc1 surprise 0" in', warning)
+
+    def test_of_stages_with_a_rank_each_nobody_says_that_none_is_slow(self):
+        text = self.good("ranks", self.write_ranks(4, slow=2, extra=3, sent={"op": "send"})).stdout
+        self.assertIn("4 devices in 4 stages of a pipeline", text)
+        self.assertIn("fewer than three devices in a stage: which is slow cannot be told", text)
 
     def test_a_file_that_cannot_be_read_is_left_out_and_named(self):
         folder = self.write_ranks(4)
@@ -664,8 +675,13 @@ class Ranks(InAFolder):
         self.assertIn("no rank, which a layout", run("ranks", folder, "--layout", "tp=64").stderr)
 
     def test_one_file_says_what_cannot_be_said(self):
-        done = self.good("ranks", self.write_ranks(1))
-        self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
+        folder = self.write_ranks(1)
+        self.assertIn("not split   grads allreduce: measured on one device only", self.good("ranks", folder).stdout)
+        (file,) = folder.iterdir()
+        document = json.loads(file.read_text())
+        document["events"].append(dict(document["events"][2], event_name="allgather", start_index=6, end_index=7))
+        file.write_text(json.dumps(document))
+        self.assertIn("not split   grads allgather and 1 more: measured on one device only", self.good("ranks", folder).stdout)
 
 
 class History(InAFolder):

@@ -37,8 +37,8 @@ TEST(Belonging, NamesMissingAndRepeatedRanks) {
 
 TEST(Belonging, StagesOfAPipelineMayRunDifferentThings) {
   std::vector<FileFacts> runs{run("a", 0, 2), run("b", 1, 2)};
-  runs[0].event_list_hash = "0x1";
-  runs[1].event_list_hash = "0x2";
+  runs[0].event_list = "0x1";
+  runs[1].event_list = "0x2";
   EXPECT_EQ(belonging_warnings(runs).size(), 1U);
   runs[0].exchanges = {"0xa"};
   EXPECT_EQ(belonging_warnings(runs).size(), 1U) << "to whom?";

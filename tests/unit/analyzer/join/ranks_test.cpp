@@ -76,6 +76,45 @@ TEST(RankStages, ThereAreNoneWhereAllRanksRunTheSame) {
   EXPECT_TRUE(comparison.stages.empty());
 }
 
+// --- ranks of one program that did not launch quite the same
+
+RankSummary rank_of(std::int64_t rank, std::vector<read::Event> events) {
+  read::Profile profile = profile_of(std::move(events), 200);
+  profile.file = "rank" + std::to_string(rank);
+  profile.rank = rank;
+  // In the order of the events.
+  profile.profiler.event_list_hash = profile.events.front().name;
+  return summarise_rank(profile, [](const read::Op&, const read::Device*) { return 10.0; });
+}
+
+TEST(RanksOfOneProgram, MayLaunchTheSameInAnotherOrder) {
+  const read::Event fill = EventBuilder("fill", 0, 1).samples_us({10});
+  const read::Event add = EventBuilder("add", 2, 3).samples_us({20});
+  const RankComparison comparison =
+      compare_ranks({rank_of(0, {fill, add}), rank_of(1, {add, fill})}, {});
+  EXPECT_EQ(comparison.events, 2U);
+  EXPECT_THAT(comparison.warnings, IsEmpty());
+}
+
+// As where one has a larger batch, for which a library takes another kernel.
+TEST(RanksOfOneProgram, AreComparedInWhatAllLaunch) {
+  const auto events = [](double us, const std::string& last) {
+    return std::vector<read::Event>{EventBuilder("fill", 0, 1).samples_us({us}),
+                                    EventBuilder("add", 2, 3).samples_us({us}),
+                                    EventBuilder(last, 4, 5).samples_us({us})};
+  };
+  const RankComparison comparison =
+      compare_ranks({rank_of(0, events(10, "small")), rank_of(1, events(10, "small")),
+                     rank_of(2, events(30, "large"))},
+                    {});
+  EXPECT_EQ(comparison.events, 2U);
+  ASSERT_EQ(comparison.slow_devices.size(), 1U);
+  EXPECT_EQ(comparison.slow_devices.front().device.rank, 2);
+  EXPECT_THAT(comparison.warnings,
+              Contains("rank0 and rank2 have different events (2 in one of them only, the first is "
+                       "\"large\" in rank2): those that all ranks have are compared"));
+}
+
 // --- the rank that the others wait for, of works that are known by hand
 
 // Two ranks whose iterations take 1000 us.
