@@ -98,13 +98,8 @@ Shortfall shortfall_of(Session& session, bool ended_early) {
         add_event(session, *event, event->capacity(), all);
       } else if (is_visited) {
         // Under policy adaptive one kernel of each class is measured; the others are not requested.
-        if (event->capacity() > 0) {
+        if (event->capacity() > 0 || session.settings.policy != schedule::Policy::kAdaptive)
           add_event(session, *event, session.settings.repeat, all);
-        } else if (!course.adaptive && !event->has(record::Flag::kNotMeasurable)) {
-          const std::lock_guard lock(session.run.mutex);
-          event->reason.append(event->reason.empty() ? "" : "; ")
-              .append("the program ended before the turn of this kernel inside a graph");
-        }
       } else {
         add_event(session, *event, course.plan.samples_of(i), all);
       }
@@ -157,7 +152,7 @@ bool settle_measured(Session& session) {
           "all samples were taken, but no iteration has a time: the streams that iterations are "
           "timed on were gone before the next one began");
     }
-    return true;
+    return !session.phases.some_in_graphs_had_no_turn();
   }
   const auto missing = static_cast<std::uint64_t>(all.missing);
   const std::string of_events =
@@ -180,7 +175,8 @@ bool settle_measured(Session& session) {
     return false;
   }
   // Reasons do not make a file complete that has no sample at all.
-  return all_was_recorded && all.missing < all.wanted;
+  return all_was_recorded && all.missing < all.wanted &&
+         !session.phases.some_in_graphs_had_no_turn();
 }
 
 // Names the calls and launches that would have begun an iteration.

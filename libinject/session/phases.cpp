@@ -531,6 +531,20 @@ bool Phases::waits_for_others() {
   return false;
 }
 
+bool Phases::some_in_graphs_had_no_turn() const {
+  if (session_.settings.policy == schedule::Policy::kAdaptive) return false;
+  const auto had_no_turn = [](const record::EventRecord* event) {
+    return event->is_inside_graph() && event->sample_count() == 0 &&
+           !event->has(record::Flag::kNotMeasurable);
+  };
+  const auto has_one = [&](const Course& course) {
+    return std::ranges::any_of(course.targets, [&](const Target& target) {
+      return std::ranges::any_of(target.events, had_no_turn);
+    });
+  };
+  return has_one(current_) || std::ranges::any_of(courses_, has_one);
+}
+
 void Phases::settle_others() {
   const auto wanted = static_cast<std::uint32_t>(session_.settings.repeat);
   std::string texts;

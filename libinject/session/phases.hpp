@@ -103,6 +103,9 @@ class Phases {
 
   // The present phase has all its samples: true as long as others are waited for.
   [[nodiscard]] bool waits_for_others();
+  // True if a kernel inside a graph was to be measured, and nothing was tried: its phase came back
+  // without the graph, or ended first.
+  [[nodiscard]] bool some_in_graphs_had_no_turn() const;
   // The run is over: says what is missing in the other phases.
   void settle_others();
 

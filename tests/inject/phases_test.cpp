@@ -179,6 +179,26 @@ TEST(Phases, AreNotLookedForWhereTheUserSaysSo) {
   EXPECT_EQ(samples_of(profile, 0), 140U);
 }
 
+// The graph is replayed in the first warm-up alone; the program ends in the first phase, or before.
+TEST(Phases, AreNotCompleteWhereKernelsInAGraphHadNoTurn) {
+  std::string body = "iteration\n!3 replay 0 2\n";
+  for (int turn = 0; turn < 20; ++turn)
+    body += "?20+" + std::to_string(turn) + (turn < 10 ? " launch 0 0 2 4\n" : " launch 0 1 2 4\n");
+  for (const char* turns : {"70", "410"}) {
+    const ProfiledRun run(
+        "host_script",
+        {.arguments = {"script"},
+         .environment = {"INLINE_PROF_WARMUP=4", "INLINE_PROF_REPEAT=3", "INLINE_PROF_OVERHEAD=0",
+                         "INLINE_PROF_ITERATION=macro"},
+         .files = {
+             {"script", "context 0 primary\nmodule 0 m0 module\nstream 2\ngraph 0 0 2\nloop " +
+                            std::string(turns) + "\n" + body + "sync\nend\n"}}});
+    for (const json& event : run.profile["events"])
+      EXPECT_EQ(event["measured_times_ms"].empty(), !event["flags"].empty()) << turns << event;
+    EXPECT_EQ(run.profile["complete"], false) << turns;
+  }
+}
+
 TEST(Phases, AreOneWhereNothingChanges) {
   const json profile = profile_of({"--marks", "a:12:400"}, "20");
   ASSERT_EQ(profile["phases"].size(), 1U);
