@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <string>
 #include <sys/auxv.h>
+#include <utility>
 
 INLINE_PROF_EXPORT int InitializeInjection();
 
@@ -57,8 +58,10 @@ void stop_in_child() {
 
 void flush_at_exit() {
   cupti::note_exit();
-  hook::fenced("exit", [] {
-    if (session::Session* session = session::the_session()) session->finish_at_exit();
+  // A signal handler may have interrupted a wrapper of ours, which never goes on.
+  const bool was_inside = std::exchange(sys::this_thread.is_inside, false);
+  hook::fenced("exit", [was_inside] {
+    if (session::Session* session = session::the_session()) session->finish_at_exit(was_inside);
   });
 }
 
@@ -86,19 +89,26 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   session::the_session()->warn("no cross-check: " + why);
 }
 
+// Returns nothing if profiling is off.
+std::optional<sys::Config> settings_of_user() {
+  try {
+    auto config = sys::read_config();
+    if (!config) sys::turn_off_silently();
+    return config;
+  } catch (const sys::ConfigError& error) {
+    sys::turn_off("configuration", error.what());
+    return std::nullopt;
+  }
+}
+
 // Reads files and the environment, and finds the driver.
 void start() {
   if (const char* missing = sys::load_cuda(); missing != nullptr) {
     const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
     return sys::turn_off("driver", why.c_str());
   }
-  std::optional<sys::Config> config;
-  try {
-    config = sys::read_config();
-  } catch (const sys::ConfigError& error) {
-    return sys::turn_off("configuration", error.what());
-  }
-  if (!config) return sys::turn_off_silently();
+  auto config = settings_of_user();
+  if (!config) return;
   for (const std::string& warning : config->warnings)
     sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
   if (!settle_backend(*config)) return;

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace inline_prof::record {
 namespace {
@@ -43,6 +44,7 @@ void WriterThread::start() {
   const int error = sys::start_quiet_detached_thread(&WriterThread::main, this);
   if (error != 0) {
     running_ = false;
+    if (std::exchange(has_no_thread_, true)) return;
     sys::say(sys::LogLevel::kWarning,
              "no thread for checkpoints (error %d): prof.json is written at the end only", error);
   }
@@ -112,7 +114,12 @@ void WriterThread::loop() {
       write(false, false);
     }
   }
-  write(complete_, true);
+  end(closes_.load() ? options_.close() : complete_);
+}
+
+void WriterThread::end(std::optional<bool> complete) {
+  if (is_ending_.exchange(true)) return;
+  if (complete) write(*complete, true);
   if (options_.on_written) options_.on_written();
   tell_signal();
   pthread_mutex_lock(&mutex_);
@@ -135,14 +142,44 @@ void WriterThread::finish_within(bool complete, int milliseconds) {
   wait_or_complain(milliseconds);
 }
 
-void WriterThread::wait_or_complain(int milliseconds) {
+void* WriterThread::main_if_closing_hangs(void* self) {
+  try {
+    auto* writer = static_cast<WriterThread*>(self);
+    writer->thread_.store(static_cast<int>(syscall(SYS_gettid, 0, 0, 0, 0, 0)));
+    {
+      const std::lock_guard lock(writer->run_.mutex);
+      writer->run_.add_warning(
+          "the program ended while it was inside the driver: the last samples are missing");
+    }
+    writer->end(false);
+  } catch (const std::exception& error) {
+    sys::turn_off("writer thread", error.what());
+  }
+  return nullptr;
+}
+
+void WriterThread::close_within(int milliseconds) {
+  closes_.store(true);
+  wanted_.store(true, std::memory_order_release);
+  wake();
+  if (!wait_while_it_works(milliseconds / 2) && !is_ending_.load())
+    static_cast<void>(sys::start_quiet_detached_thread(&WriterThread::main_if_closing_hangs, this));
+  wait_or_complain(milliseconds);
+}
+
+bool WriterThread::wait_while_it_works(int milliseconds) {
   long worked = processor_time_of(thread_.load());
   for (int waits = 0; waits < kMostWaits; ++waits) {
-    if (wait(milliseconds)) return;
+    if (wait(milliseconds)) return true;
     const long now = processor_time_of(thread_.load());
     if (now - worked < kLeastWorkNanoseconds) break;
     worked = now;
   }
+  return false;
+}
+
+void WriterThread::wait_or_complain(int milliseconds) {
+  if (wait_while_it_works(milliseconds)) return;
   sys::say(sys::LogLevel::kError,
            "%s: not written within %d ms at the end of the program: the samples since the last "
            "checkpoint are lost",

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <pthread.h>
 #include <string>
 
@@ -35,6 +36,9 @@ class WriterThread {
     std::function<void()> watch = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
+    // Called before the final file if the application ends first. Returns whether the record is
+    // complete; nothing if there is nothing to write.
+    std::function<std::optional<bool>()> close = {};
     // Called where only threads of ours are left, before this one ends.
     std::function<void()> on_alone = {};
     // Called after the final file. An earlier signal is still reported to on_signal.
@@ -60,6 +64,11 @@ class WriterThread {
   void finish_within(bool complete, int milliseconds);
   void wait_or_complain(int milliseconds);  // if finish() was called before
 
+  // Has the running thread close the run first, and waits as finish_within(). The application may
+  // end in a signal handler that has interrupted the driver or a wrapper of ours, and closing may
+  // need a lock that is held there: if it hangs, another thread writes what is recorded.
+  void close_within(int milliseconds);
+
   // Asks for a tick now.
   void nudge() noexcept;
 
@@ -83,7 +92,10 @@ class WriterThread {
 
  private:
   static void* main(void* self);
+  static void* main_if_closing_hangs(void* self);
   void loop();
+  void end(std::optional<bool> complete);
+  [[nodiscard]] bool wait_while_it_works(int milliseconds);
   [[nodiscard]] bool sleep(long nanoseconds);
   void wake() noexcept;  // a signal handler may call it
   void tell_signal();
@@ -98,6 +110,7 @@ class WriterThread {
   std::atomic<bool> running_{false};
   std::atomic<int> thread_{0};  // the kernel's number of the thread
   std::size_t last_bytes_ = 0;  // of prof.json
+  bool has_no_thread_ = false;
   bool complaint_made_ = false;
   bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
@@ -105,6 +118,8 @@ class WriterThread {
   std::atomic<std::uint32_t> is_woken_{0};  // a futex
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
+  std::atomic<bool> closes_{false};
+  std::atomic<bool> is_ending_{false};
   std::atomic<bool> nudged_{false};
   bool complete_ = false;
   std::atomic<bool> finished_{false};

@@ -219,6 +219,7 @@ void Session::make_writer(std::string path, std::string metrics_path) {
                .look = [this] { control.look(); },
                .watch = [this] { watch(); },
                .on_signal = [this](int signal) { finish_and_die(signal); },
+               .close = [this] { return close_at_exit(); },
                .on_alone =
                    [this] {
                      // As if this were the last thread, which a call of NVML's that never returns
@@ -301,7 +302,11 @@ void Session::iteration_starts(IterationMark mark) {
   }
   cupti::follow_filter();
   if (is_over && exits_when_done()) {
-    static_cast<void>(writer->wait(kLongestWriteMs));
+    if (writer->is_running()) {
+      static_cast<void>(writer->wait(kLongestWriteMs));
+    } else {
+      finish_at_exit(false);
+    }
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
   }
 }
@@ -319,11 +324,11 @@ void Session::settle(End end) {
 }
 
 // Reads finished samples and reports what is missing, unless the run was over before.  Waits for
-// 200 ms at most.
-Session::Closing Session::close_run(End end) {
+// 200 ms at most.  Returns whether the record is complete.
+bool Session::close_run(End end) {
   const std::lock_guard lock(mutex);
   const RunState now = state();
-  if (now == RunState::kDone) return {.is_complete = is_complete_, .was_over = true};
+  if (now == RunState::kDone) return is_complete_;
   for (int waited = 0; waited < kExitPollMs && !contexts.poll_all(); ++waited)
     usleep(1000);
   contexts.count_pending();
@@ -339,7 +344,7 @@ Session::Closing Session::close_run(End end) {
   }
   settle(end);
   enter(RunState::kDone);
-  return {.is_complete = is_complete_, .was_over = false};
+  return is_complete_;
 }
 
 void Session::finish() {
@@ -372,29 +377,38 @@ void Session::finish_and_die(int signal) {
   // First without a word to the driver: the interrupted thread may hold a lock of its.
   if (state() != RunState::kDone && writer->write_checkpoint_now().empty())
     hook::note_file_before_the_end(writer->path().c_str());
-  const bool is_complete = close_run(End::kBySignal).is_complete;
+  const bool is_complete = close_run(End::kBySignal);
   sys::turn_off_silently();
   writer->write_now(is_complete);
   hook::die_of(signal);
 }
 
-void Session::finish_at_exit() {
+void Session::finish_at_exit(bool may_hold_locks) {
   if (process_id_ != getpid()) return;
   static_cast<void>(machine.stop(kNvmlWaitMs));
-  if (state() != RunState::kDone) {  // asks for no lock
-    {
-      const std::lock_guard lock(mutex);
-      // A context but no launch: nothing to report.  A warm-up that has just begun again has no
-      // sites, either.
-      if (sites.all().empty() && run.launches_seen == 0 && run.graph_launches_seen == 0) return;
-    }
-    const Closing closing = close_run(End::kExit);
-    if (!closing.was_over) {  // else another thread was quicker
-      sys::turn_off_silently();
-      return writer->finish_within(closing.is_complete, kExitWaitMs);
-    }
+  if (writer->has_finished()) return;
+  if (writer->is_running()) {
+    if (state() == RunState::kDone) return writer->wait_or_complain(kExitWaitMs);
+    writer->close_within(kExitWaitMs);
+    return sys::turn_off_silently();
   }
-  writer->wait_or_complain(kExitWaitMs);
+  if (may_hold_locks) return;
+  if (const std::optional<bool> is_complete = close_at_exit())
+    writer->finish_within(*is_complete, kExitWaitMs);
+}
+
+// Returns whether the record is complete, or nothing if there is no record.
+std::optional<bool> Session::close_at_exit() {
+  if (state() != RunState::kDone) {
+    const std::lock_guard lock(mutex);
+    // A context but no launch: nothing to report.  A warm-up that has just begun again has no
+    // sites, either.
+    if (sites.all().empty() && run.launches_seen == 0 && run.graph_launches_seen == 0)
+      return std::nullopt;
+  }
+  const bool is_complete = close_run(End::kExit);
+  sys::turn_off_silently();
+  return is_complete;
 }
 
 void Session::warn(std::string warning) {

@@ -83,8 +83,9 @@ class Session final : public hook::Observer {
   // Starts the thread that writes prof.json, at the first launch: a program that is ended in its
   // warm-up leaves a file, too.
   void start_writer();
-  // Reads finished samples and writes the file.  Waits for 2 s at most.
-  void finish_at_exit();
+  // Has finished samples read and the file written, on the writer's thread if it runs: this one may
+  // hold locks of the driver's or ours.  Waits for some seconds at most.
+  void finish_at_exit(bool may_hold_locks);
   // The same on the writer's thread, after a signal.
   void finish_and_die(int signal);
   // All samples are read: the hooks only forward, the file is written.
@@ -173,11 +174,8 @@ class Session final : public hook::Observer {
   [[nodiscard]] record::WriteFacts write_facts();
   [[nodiscard]] bool tick();
   void watch();
-  struct Closing {
-    bool is_complete;
-    bool was_over;
-  };
-  [[nodiscard]] Closing close_run(End end);
+  [[nodiscard]] [[gnu::cold]] bool close_run(End end);
+  [[nodiscard]] std::optional<bool> close_at_exit();
   void settle(End end);
   [[nodiscard]] hook::LaunchTicket begin_captured_launch(const hook::Launch& launch);
   void graph_was_launched();

@@ -87,7 +87,8 @@ void hide_handler(int signal, bool restores, struct sigaction* before) noexcept 
 }
 
 void listen_for_termination(record::WriterThread& writer) noexcept {
-  if (!writer.is_running()) return;
+  // Linux keeps signals that are left to the system from process 1, as in a container.
+  if (!writer.is_running() || getpid() == 1) return;
   listening_process.store(getpid());
   listener.store(&writer);
   for (const int signal : kSignals) {

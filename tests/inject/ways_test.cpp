@@ -84,6 +84,10 @@ TEST(AnUnusualProgram, DoesTheSameWithUs) {
         "unusual", way,
         {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_NO_SUCH_NAME=1"});
     EXPECT_THAT(both.alone.output, HasSubstr("host ok\n")) << way;
+    if (way == "no thread can be started") {
+      EXPECT_EQ(both.place.json()["complete"], true) << both.run.output;
+      EXPECT_EQ(count_lines(both.run.output, "no thread for checkpoints"), 1);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <alloca.h>
 #include <csetjmp>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 namespace {
@@ -206,6 +207,13 @@ const std::vector<Way> kWaysToEnd = {
        std::exit(6);
      }},
     {"SIGTERM handled, exit() in the handler", [] { end_handled(SIGTERM, end_in_handler); }},
+    {"a handler calls exit() that has most likely interrupted the driver",
+     [] {
+       std::signal(SIGALRM, end_in_handler);
+       ualarm(1000, 0);
+       while (true)
+         train(1);
+     }},
     {"SIGTERM handled and passed on to the handler before",
      [] { end_handled(SIGTERM, pass_on_and_end); }},
     {"SIGTERM handled, the handler before restored and raised",
@@ -385,7 +393,31 @@ void little_address_space() {
   CHECK(cuStreamSynchronize(gpu.stream));
 }
 
+// --- threads
+
+bool no_threads = false;
+
+void without_threads() {
+  no_threads = true;
+  open_gpu_and_train_with_a_slip(2000);  // until the overhead is measured
+}
+
+// --- process 1, which signals do not end that are left to the system
+
+void first_process() {
+  // Where there are no such namespaces, it is a process as any other.
+  if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return;
+  in_a_child([] {
+    open_gpu_and_train_with_a_slip();
+    kill(getpid(), SIGTERM);
+    train(30);
+    std::exit(getpid());
+  });
+}
+
 const std::vector<Way> kUnusualWays = {
+    {"no thread can be started", without_threads},
+    {"it is the first process of a container", first_process},
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
     {"stderr is a file that may not grow", full_file_as_stderr},
@@ -416,6 +448,15 @@ NAMED_LIKE_GLIBC(int, fsync, (int))
 NAMED_LIKE_GLIBC(int, usleep, (useconds_t))
 NAMED_LIKE_GLIBC(int, gethostname, (char*, std::size_t) noexcept)
 NAMED_LIKE_GLIBC(char*, getcwd, (char*, std::size_t) noexcept)
+
+using StartThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
+                                                             const pthread_attr_t* attributes,
+                                                             void* (*main)(void*), void* argument) {
+  if (no_threads) return EAGAIN;
+  static auto* const real = reinterpret_cast<StartThread*>(dlsym(RTLD_NEXT, "pthread_create"));
+  return real(thread, attributes, main, argument);
+}
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
