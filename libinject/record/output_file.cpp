@@ -4,12 +4,15 @@
 #include "sys/log.hpp"
 #include "sys/quiet_thread.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -160,6 +163,59 @@ int write_all(int file, const std::string& text) {
   return close(other) == 0 ? 0 : errno;
 }
 
+// The descriptor that `path` names; -1 if it names something else.
+int descriptor_of(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    path.remove_prefix(folder.size());
+    int descriptor = -1;
+    const char* const end = path.data() + path.size();
+    const auto read = std::from_chars(path.data(), end, descriptor);
+    return read.ptr == end ? descriptor : -1;
+  }
+  return -1;
+}
+
+// A reader that takes nothing for so long takes no more.
+constexpr int kPatienceWithReaderMs = 1000;
+
+// Writes `text` to a stream.  Returns 0 or an errno.
+int write_to_stream(int stream, std::string_view text) {
+  const sys::HeldSignal broken_pipe(SIGPIPE);
+  const sys::HeldSignal too_long(SIGXFSZ);
+  while (!text.empty()) {
+    pollfd room{.fd = stream, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&room, 1, kPatienceWithReaderMs);
+    if (ready == 0) return ETIMEDOUT;
+    // A pipe that has room takes so much at once.
+    const ssize_t written =
+        ready < 0 ? ready
+                  : ::write(stream, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return errno;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::string write_stream(const std::string& path, std::uint64_t inode, const std::string& text) {
+  const int descriptor = descriptor_of(path);
+  if (descriptor < 0) {
+    // Without waiting for somebody who reads.
+    const int stream = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (stream < 0) return reason(path, "cannot be opened", errno);
+    const int error = write_to_stream(stream, text);
+    close(stream);
+    return error == 0 ? "" : reason(path, "cannot be written", error);
+  }
+  struct stat facts {};
+  if (fstat(descriptor, &facts) != 0) return reason(path, "cannot be written", errno);
+  if (facts.st_ino != inode) return path + ": is another file since the program has started";
+  const int error = write_to_stream(descriptor, text);
+  return error == 0 ? "" : reason(path, "cannot be written", error);
+}
+
 // A temporary file, locked until it has its place or is gone.
 class Temporary {
  public:
@@ -218,24 +274,38 @@ std::string metrics_path(const OutputNaming& naming, const std::string& host_nam
 }
 
 std::string prepare_directory(const std::string& path, Existing existing) {
+  struct stat facts {};
+  if (existing == Existing::kStays && is_stream(path)) {
+    return stat(path.c_str(), &facts) == 0 ? "" : reason(path, "cannot be written", errno);
+  }
   const std::string directory = directory_of(path);
   if (!make_directories(directory)) return reason(directory, "cannot be made", errno);
-  struct stat facts {};
   if (stat(directory.c_str(), &facts) != 0) return reason(directory, "cannot be read", errno);
   if (!S_ISDIR(facts.st_mode)) return reason(directory, "cannot hold files", ENOTDIR);
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     return reason(directory, "no file can be created there", errno);
   if (stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
     return "";
-  // A numbered file beside a device would not be what the user asked for.
-  const bool is_device = S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode);
-  if (is_device || existing == Existing::kIsReplaced) {
-    return path + ": is no regular file; expected the name of one, or one that nothing has yet";
-  }
-  return "";
+  return path + ": is no regular file; expected the name of one, or one that nothing has yet";
+}
+
+bool is_stream(const std::string& path) {
+  struct stat facts {};
+  return descriptor_of(path) >= 0 ||
+         (stat(path.c_str(), &facts) == 0 && (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)));
+}
+
+OutputFile::OutputFile(std::string path)
+    : wanted_(std::move(path)), is_stream_(is_stream(wanted_)) {
+  struct stat facts {};
+  if (is_stream_ && stat(wanted_.c_str(), &facts) == 0) inode_ = facts.st_ino;
 }
 
 std::string OutputFile::write(const std::string& text) {
+  if (is_stream_) {
+    taken_ = wanted_;
+    return write_stream(wanted_, inode_, text);
+  }
   if (!has_cleaned_) remove_dead_temporaries(wanted_);
   has_cleaned_ = true;
   Temporary temporary(wanted_);

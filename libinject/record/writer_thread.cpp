@@ -228,8 +228,10 @@ std::string WriterThread::write(bool complete, bool is_last) {
     last_bytes_ = text.size();
     if (!options_.metrics_path.empty()) metrics = metrics_text(run_, facts, options_.run_name);
   }
-  std::string error = file_.write(text);
+  const bool is_due = is_last || !file_.is_a_stream();
+  std::string error = is_due ? file_.write(text) : "";
   if (!metrics.empty()) write_metrics(metrics);
+  if (!is_due) return options_.path + ": is written to once, at the end";
   if (error.empty()) {
     complaint_made_ = false;
     if (is_last) say_what_was_written();
@@ -249,6 +251,7 @@ std::string WriterThread::write(bool complete, bool is_last) {
 void WriterThread::say_what_was_written() {
   if (run_.rank.value_or(0) != 0) return;
   const std::string& path = file_.path();
+  if (file_.is_a_stream()) return sys::say_uncounted("wrote %s", path.c_str());
   const std::string older = path == options_.path ? "" : ", " + options_.path + " exists";
   const bool is_one_of_many = run_.world_size.value_or(1) > 1;
   const std::string next = is_one_of_many ? path.substr(0, path.rfind('/')) : path;

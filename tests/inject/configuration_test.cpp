@@ -37,6 +37,19 @@ TEST(Configuration, IsOffWhereTheUserSaysSo) {
   }
 }
 
+TEST(Configuration, TheProfileMayGoToAPipe) {
+  const Workplace place;
+  const HostRun run =
+      run_host(place, "host_training", hundred_iterations({"INLINE_PROF_OUT=/dev/stdout"}));
+  EXPECT_THAT(run.output, HasSubstr("host ok, 500 launches\n"));
+  const std::string text =
+      run.output.substr(std::min(run.output.find("{\"schema\""), run.output.size()));
+  EXPECT_EQ(json::parse(text.substr(0, text.rfind('}') + 1), nullptr, false)["events"].size(), 3U);
+  EXPECT_EQ(run.wrote, "/dev/stdout");
+  EXPECT_THAT(place.names(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists("/dev/stdout.1"));
+}
+
 // The unit tests have the other files and texts.
 TEST(Configuration, AScheduleThatCannotBeUsedEndsProfilingAtOnce) {
   const struct {

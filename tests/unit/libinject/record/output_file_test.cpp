@@ -76,19 +76,55 @@ TEST_F(OutputFileTest, LeavesWhatARunningProcessWrites) {
   close(writing);
 }
 
-TEST_F(OutputFileTest, IsNoDevice) {
-  EXPECT_THAT(prepare_directory("/dev/full"), StartsWith("/dev/full: is no regular file"));
+TEST_F(OutputFileTest, ReplacesNoDeviceAndNoPipe) {
   EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
-  EXPECT_THAT(prepare_directory(path("prof.json"), Existing::kIsReplaced),
-              HasSubstr("is no regular file"));
+  for (const std::string& place : {std::string("/dev/full"), path("prof.json")})
+    EXPECT_THAT(prepare_directory(place, Existing::kIsReplaced), HasSubstr("is no regular file"));
 }
 
-TEST_F(OutputFileTest, StandsBesideAPipe) {
+std::string read_from(int pipe) {
+  std::string text(100, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(read(pipe, text.data(), 100), 0)));
+  return text;
+}
+
+TEST_F(OutputFileTest, IsWrittenToAPipeWithNothingBesideIt) {
   EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
   EXPECT_EQ(prepare_directory(path("prof.json")), "");
   OutputFile output(path("prof.json"));
+  EXPECT_THAT(output.write("nobody reads"), HasSubstr("prof.json: cannot be opened: "));
+  const int reader = open(path("prof.json").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   EXPECT_EQ(output.write("one"), "");
-  EXPECT_EQ(output.path(), path("prof.1.json"));
+  EXPECT_EQ(output.path(), path("prof.json"));
+  EXPECT_EQ(read_from(reader), "one");
+  EXPECT_THAT(names(), ElementsAre("prof.json"));
+  EXPECT_THAT(output.write(std::string(1 << 20, 'x')), HasSubstr("cannot be written: "))
+      << "a pipe that is full";
+  close(reader);
+  EXPECT_THAT(OutputFile("/dev/full").write("one"), HasSubstr("No space left"));
+}
+
+TEST_F(OutputFileTest, IsWrittenToADescriptorAsLongAsThatIsTheSameFile) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  for (const char* folder : {"/proc/self/fd/", "/dev/fd/"}) {
+    const std::string name = folder + std::to_string(ends[1]);
+    EXPECT_EQ(prepare_directory(name), "");
+    OutputFile output(name);
+    EXPECT_EQ(output.write("one"), "");
+    EXPECT_EQ(read_from(ends[0]), "one");
+  }
+  const std::string name = "/proc/self/fd/" + std::to_string(ends[1]);
+  OutputFile output(name);
+  const int other = open(path("other").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  dup2(other, ends[1]);
+  EXPECT_EQ(output.write("one"), name + ": is another file since the program has started");
+  close(other);
+  close(ends[1]);
+  close(ends[0]);
+  EXPECT_THAT(output.write("one"), HasSubstr("Bad file descriptor"));
+  EXPECT_THAT(prepare_directory(name), HasSubstr("cannot be written: "));
+  EXPECT_EQ(content("other"), "");
 }
 
 TEST_F(OutputFileTest, LeavesADirectoryAndABrokenLinkOfThatNameAlone) {
