@@ -417,6 +417,13 @@ std::string doubts_of(const join::Analysis& analysis) {
     doubts +=
         "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
         "programs with --torch, or set INLINE_PROF_ITERATION. ";
+  // A warning of the library's (libinject/session/completeness.cpp).
+  if (std::ranges::any_of(analysis.runs, [](const join::Run& run) {
+        return std::ranges::any_of(run.profile.warnings, [](const std::string& warning) {
+          return warning.starts_with("INLINE_PROF_TORCH is 1, but no PyTorch was hooked");
+        });
+      }))
+    doubts += "No PyTorch was hooked, so no module has a name: see the warnings. ";
   doubts += describe_long_iterations(analysis);
   if (warning_of(analysis, "doubtful: the files") != nullptr)
     doubts += "DOUBTFUL: these files may be of several runs, see the warnings. ";

@@ -198,6 +198,14 @@ std::string awaited(const sys::Config& config) {
   return {};
 }
 
+// The package asks as soon as the program has imported PyTorch.
+void say_that_nothing_asked(Session& session) {
+  if (!session.config.expects_torch || OperatorLearning::some_ask()) return;
+  session.warn_once(
+      "INLINE_PROF_TORCH is 1, but no PyTorch was hooked in this process: no module has a name. "
+      "Python leaves the hooks out with -E, -I and -S: import inline_prof.torch in the program");
+}
+
 bool settle_by_phase(Session& session) {
   switch (session.state()) {
     case RunState::kBeforeIterations:
@@ -239,6 +247,7 @@ bool settle_by_phase(Session& session) {
 }  // namespace
 
 bool settle_characterisation(Session& session) {
+  say_that_nothing_asked(session);
   return settle_measured(session) && *sys::off_reason() == '\0';
 }
 
@@ -261,6 +270,7 @@ bool most_samples_are_missing(Session& session) {
 }
 
 bool settle_completeness(Session& session, End end) {
+  say_that_nothing_asked(session);
   sys::on_large_stack([&] { session.phases.settle_others(); });
   const bool has_all = settle_by_phase(session);
   if (const Course& course = session.phases.course();

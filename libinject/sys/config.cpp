@@ -437,7 +437,7 @@ std::optional<Config> read_config() {
         "measuring until the program ends");
   }
   config.progress = flag("INLINE_PROF_PROGRESS");
-  static_cast<void>(flag("INLINE_PROF_TORCH"));  // read by Python; only checked here
+  config.expects_torch = flag("INLINE_PROF_TORCH");
   config.follows_phases = flag("INLINE_PROF_PHASES", true);
   config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS").value_or(0);
   config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT").value_or(30);

@@ -57,6 +57,7 @@ struct Config {
   bool seed_is_set = false;
   bool exit_when_done = false;
   bool progress = false;
+  bool expects_torch = false;  // the Python package, which reads the variable, too
   bool follows_phases = true;
   std::int64_t data_iterations = 0;
   std::int64_t one_shot_iterations = 1000;

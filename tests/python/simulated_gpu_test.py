@@ -25,13 +25,13 @@ def needs_torch(test):
 
 
 class SimulatedGpuTest(FolderTest):
-    def run_host(self, name, *arguments, options=(), python=sys.executable, **variables):
+    def run_host(self, name, *arguments, options=(), python=sys.executable, switches=(), **variables):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("INLINE_PROF", "PROFILING", "PYTHONPATH"))}
         environment.update({"LD_LIBRARY_PATH": "%s:%s" % (OPTIONS.simulated_gpu, OPTIONS.toolkit), "INLINE_PROF_REPEAT": "3",
                             "INLINE_PROF_WARMUP": "4", "INLINE_PROF_OVERHEAD": "0", **variables})
         done = subprocess.run(
-            [OPTIONS.prof_run, *options, "--", python, str(HOSTS / name), *arguments],
+            [OPTIONS.prof_run, *options, "--", python, *switches, str(HOSTS / name), *arguments],
             cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -126,6 +126,12 @@ class SimulatedGpuTest(FolderTest):
         self.assertEqual(layers["forward_"], ["Net.first", "Net.rest.0", "Net.rest.1"])
         self.assertEqual(layers["backward_"],
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
+
+    @needs_torch
+    def test_a_python_that_leaves_our_hooks_out(self):
+        done = self.run_host("training.py", "60", options=("--torch",), python=OPTIONS.torch_python, switches=("-E",))
+        self.assertIn("no PyTorch was hooked in this process", done.stderr)
+        self.assertIn("-E, -I and -S", " ".join(self.profile()["warnings"]))
 
     @needs_torch
     def test_no_python_of_ours_runs_while_measuring(self):

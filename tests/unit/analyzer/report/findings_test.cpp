@@ -25,6 +25,9 @@ TEST(Findings, SayThatNoIterationWasFound) {
   EXPECT_THAT(findings(joined(profile)).what,
               MatchesRegex("DOUBTFUL: no iteration was found. Mark the steps .*"
                            "The whole run takes 0.050 ms. .*"));
+  profile.warnings = {"INLINE_PROF_TORCH is 1, but no PyTorch was hooked in this process: ..."};
+  EXPECT_THAT(findings(joined(profile)).what,
+              HasSubstr("No PyTorch was hooked, so no module has a name: see the warnings. The"));
 }
 
 TEST(Findings, SayThatLongerIterationsHoldMuchOfTheTime) {
