@@ -429,6 +429,7 @@ struct Split {
     if (known == communicators->known.end() || !known->second.identity) return;
     // All ranks of the parent take part in each split, so that they agree on its number.
     const std::uint64_t number = known->second.splits++;
+    if (color < 0) return;  // NCCL_SPLIT_NOCOLOR: no communicator, whose place may soon be gone
     const std::uint64_t identity = hash_of(&number, sizeof number, *known->second.identity);
     communicators->add(split, {.identity = hash_of(&color, sizeof color, identity)});
   }

@@ -13,6 +13,8 @@
 
 #include <nccl.h>
 
+#include <sys/mman.h>
+
 namespace {
 
 struct Rank {
@@ -115,6 +117,14 @@ int run_copies() {
   rank.memory = host::device_memory(kCount * sizeof(float));
   void* to = host::device_memory(kCount * sizeof(float));
   CHECK(ncclCommInitAll(&rank.comm, 1, nullptr));
+  // A rank without a colour gets no communicator, and may free the place for one before its next
+  // group ends.
+  void* const place =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(ncclCommSplit(rank.comm, NCCL_SPLIT_NOCOLOR, 0, static_cast<ncclComm_t*>(place), nullptr));
+  munmap(place, 4096);
+  CHECK(ncclGroupStart());
+  CHECK(ncclGroupEnd());
   const int status = host::train(30, [&] {
     CHECK(ncclAllReduce(rank.memory, to, kCount, ncclFloat32, ncclSum, rank.comm, rank.on()));
     CHECK(cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(rank.memory),
