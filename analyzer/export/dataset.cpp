@@ -542,9 +542,7 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   const auto find = [&](std::string_view kind, std::string_view text) {
     tables[kFinding].add(kDatasetVersion).add(profile.file).add(kind).add(text);
   };
-  if (!profile.complete)
-    find("incomplete", join::has_ended(profile) ? "the program ended before it had all its samples"
-                                                : "a checkpoint of a run that was cut off");
+  if (!profile.complete) find("incomplete", join::why_incomplete(profile));
   std::set<std::string_view> found;
   for (const DatasetPhase& phase : phases) {
     Source source(phase);

@@ -25,6 +25,8 @@ constexpr double kLeastCausePercent = 1.0;
 constexpr double kLeastGainOfRow = 0.2;
 // A row this far above its bound may have another cause than the bound's own optimism.
 constexpr double kFarAboveBound = 2.0;
+// Models of collectives are off by less than that outside of what they were fitted to.
+constexpr double kFarAboveTransfer = 5.0;
 
 // Returns the rows that no other stands for: of a region its parts, if one of them has a time.
 std::vector<std::size_t> innermost_rows(const std::vector<MergedRow>& merged) {
@@ -317,7 +319,9 @@ class CauseFinder {
     // The time of a collective holds the waiting for the ranks that come later.  Only what no other
     // work hides makes the iteration longer.
     if (first.op_kind.str() == op_kind_name(OpKind::kCollective)) {
-      if (row.verdict == Verdict::kSlower || is_far_above_bound)
+      const bool is_far_above_transfer =
+          row.verdict == Verdict::kExtrapolated && row.ratio.value_or(0.0) >= kFarAboveTransfer;
+      if (row.verdict == Verdict::kSlower || is_far_above_bound || is_far_above_transfer)
         count(CauseKind::kRanks, "", row, std::min(time_us - predicted_us, exposed_us(row)));
       return;
     }

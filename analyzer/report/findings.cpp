@@ -133,7 +133,13 @@ std::string describe_whole(const join::Analysis& analysis) {
   const char* words = "An iteration takes";
   if (has_source(analysis, "the whole trace"))
     words = "The trace has no steps, and is taken as one iteration of";
-  if (has_source(analysis, kNoIteration)) words = "The whole run takes";
+  if (has_source(analysis, kNoIteration))
+    words = std::ranges::all_of(analysis.runs,
+                                [](const join::Run& run) {
+                                  return run.profile.profiler.iteration_source == kNoIteration;
+                                })
+                ? "The whole run takes"
+                : "Iterations of some files and the whole run of others take, as a mean,";
   const auto& interval = analysis.iteration.ci95_us;
   const bool is_wide = interval && interval->upper > kWideInterval * interval->lower;
   return fmt::format(

@@ -116,14 +116,13 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                                        has_stages ? " in a stage" : "", untold);
   };
   std::string out(comparison.is_simulated ? kSimulatedWords : "");
-  out +=
-      !has_stages
-          ? fmt::format("{}, {} events each; raw times{}\n", counted(comparison.devices, "device"),
-                        comparison.events, comparison.watched ? ", the newest of each event" : "")
-          : fmt::format(
-                "{} devices in {} stages of a pipeline, each compared with those of its "
-                "stage; raw times\n",
-                comparison.devices, comparison.stages.size());
+  out += !has_stages ? fmt::format("{}, {} events each; raw times{}\n",
+                                   counted(comparison.devices, "device"), comparison.events,
+                                   comparison.watched ? ", the newest of each event" : "")
+                     : fmt::format(
+                           "{} devices in {} stages of a pipeline, each compared with those of its "
+                           "stage; raw times\n",
+                           comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
   if (has_stages) {
@@ -147,16 +146,16 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                                    *slow.of_predicted, *slow.others_of_predicted);
              return line;
            });
-  add_list(out, "stragglers: events that one device needs longer for than the others",
-           none("no device needs longer for an event than the others",
-                "which of their events are slow"),
-           comparison.stragglers, options.top, [&](const join::Straggler& slow) {
-             const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
-                                                   slow.time_us, slow.median_us, slow.ratio);
-             return fmt::format("  {}\n    {}: {}",
-                                fitting(event_name(slow.layer, slow.event, slow.occurrence), 2),
-                                fitting(device_name(slow.device), 6 + times.size()), times);
-           });
+  add_list(
+      out, "stragglers: events that one device needs longer for than the others",
+      none("no device needs longer for an event than the others", "which of their events are slow"),
+      comparison.stragglers, options.top, [&](const join::Straggler& slow) {
+        const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
+                                              slow.time_us, slow.median_us, slow.ratio);
+        return fmt::format("  {}\n    {}: {}",
+                           fitting(event_name(slow.layer, slow.event, slow.occurrence), 2),
+                           fitting(device_name(slow.device), 6 + times.size()), times);
+      });
   if (!comparison.collectives.empty() || !comparison.unsplit.empty()) {
     add_list(
         out, "collectives: transfer is the least of all devices, the rest is waiting",
@@ -185,11 +184,11 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
     unsplit[words.substr(end)].push_back(words.substr(0, end));
   }
   for (const auto& [reason, names] : unsplit)
-    add_labelled(out, "not split",
-                 fmt::format("{}{}{}", names.front(),
-                             names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "",
-                             reason),
-                 options.width);
+    add_labelled(
+        out, "not split",
+        fmt::format("{}{}{}", names.front(),
+                    names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason),
+        options.width);
   return out;
 }
 

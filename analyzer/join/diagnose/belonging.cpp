@@ -49,10 +49,11 @@ void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string
     if (!own.event_list.empty()) lists.insert(own.event_list);
   }
   if (lists.size() < 2 || are_of_pipelines(all)) return;
-  warnings.push_back(fmt::format(
-      "the files come from {} different event lists: ranks did not launch the same, or the files do "
-      "not belong together",
-      lists.size()));
+  warnings.push_back(
+      fmt::format("the files come from {} different event lists: ranks did not launch the same, or "
+                  "the files do "
+                  "not belong together",
+                  lists.size()));
 }
 
 // Traces have no event list: of one program they have most kernels in common.
@@ -146,9 +147,9 @@ void warn_of_iterations(const std::vector<FileFacts>& all, std::vector<std::stri
   constexpr std::size_t most_named = 4;
   std::vector<double> times;
   for (const FileFacts& own : all) {
-    if (own.rank && own.iteration_ms) times.push_back(*own.iteration_ms);
+    if (own.rank && own.iteration_ms && !own.is_whole_run) times.push_back(*own.iteration_ms);
   }
-  if (times.size() < 2) return;
+  if (times.empty()) return;
   // The longer one of two is more likely whole.
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
@@ -163,8 +164,11 @@ void warn_of_iterations(const std::vector<FileFacts>& all, std::vector<std::stri
       ++others;
       continue;
     }
-    words.push_back(fmt::format("rank {} ({} launches, {:.3f} ms)", *own.rank,
-                                own.iteration_launches, *own.iteration_ms));
+    words.push_back(fmt::format("rank {} ({}, {:.3f} ms)", *own.rank,
+                                own.is_whole_run
+                                    ? "none: the whole run"
+                                    : fmt::format("{} launches", own.iteration_launches),
+                                *own.iteration_ms));
   }
   if (words.empty()) return;
   if (others > 0) words.push_back(fmt::format("{} more", others));
@@ -196,7 +200,9 @@ FileFacts file_facts(const read::Profile& profile) {
     facts.gpus.insert(device.name);
   }
   std::ranges::sort(facts.device_ids);
-  if (profile.profiler.iteration_source == "auto" && !profile.iter_time_ms.empty())
+  facts.is_whole_run = profile.profiler.iteration_source == "none";
+  if ((profile.profiler.iteration_source == "auto" || facts.is_whole_run) &&
+      !profile.iter_time_ms.empty())
     facts.iteration_ms = median(profile.iter_time_ms);
   return facts;
 }
@@ -208,6 +214,16 @@ bool has_ended(const read::Profile& profile) {
            warning.find(" samples were taken") != std::string::npos;
   };
   return std::ranges::any_of(profile.warnings, is_of_end);
+}
+
+std::string why_incomplete(const read::Profile& profile) {
+  const auto says = [](const std::string& warning) {
+    return warning.starts_with("the program") || warning.starts_with("doubtful: ") ||
+           warning.starts_with("no iteration boundary was met") ||
+           warning.find(" samples were taken") != std::string::npos;
+  };
+  const auto found = std::ranges::find_if(profile.warnings, says);
+  return found == profile.warnings.end() ? "a checkpoint of a run that was cut off" : *found;
 }
 
 std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files, FilesOfRun which) {

@@ -24,15 +24,19 @@ struct FileFacts {
   std::string host;
   std::vector<std::int64_t> device_ids;  // empty if the file does not list them
   std::string started_at;
-  // The median, if iterations were found in the launches; empty for others.
+  // The median, if iterations were looked for in the launches; empty for others.
   std::optional<double> iteration_ms = std::nullopt;
   std::int64_t iteration_launches = 0;
-  bool is_watched = false;  // has histories, which join those of a rank that was started again
+  bool is_whole_run = false;  // none were found
+  bool is_watched = false;    // has histories, which join those of a rank that was started again
 };
 
 // True if the file was written when the program ended by itself: one of its warnings says how.
 // False for a checkpoint, and for a run that a signal ended.
 [[nodiscard]] bool has_ended(const read::Profile& profile);
+
+// Says why a file is not complete, in its own words if it has any.
+[[nodiscard]] std::string why_incomplete(const read::Profile& profile);
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 

@@ -536,9 +536,8 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
   RankSummary summary;
   summary.file = profile.file;
   summary.facts = file_facts(profile);
-  summary.is_complete = profile.complete;
+  if (!profile.complete) summary.incomplete = why_incomplete(profile);
   summary.is_simulated = profile.simulated;
-  summary.has_ended = has_ended(profile);
   summary.phase = read::shown_phase(profile);
   summary.events = events_of(profile, predict);
   if (profile.watched) summary.watched = watched_file(profile, nested_rows(profile));
@@ -607,10 +606,7 @@ RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& 
   for (const RankSummary& rank : ranks) {
     facts.push_back(rank.facts);
     result.is_simulated = result.is_simulated || rank.is_simulated;
-    if (!rank.is_complete)
-      result.warnings.push_back(
-          rank.file + (rank.has_ended ? ": the program ended before it had all its samples"
-                                      : ": a checkpoint of a run that was cut off"));
+    if (!rank.incomplete.empty()) result.warnings.push_back(rank.file + ": " + rank.incomplete);
   }
   for (std::string& warning : belonging_warnings(facts))
     result.warnings.push_back(std::move(warning));

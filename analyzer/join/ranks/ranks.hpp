@@ -137,10 +137,9 @@ struct RankSummary {
     OfRankEvent<double> predicted_us;                             // collectives only
   };
   std::string file;
-  bool is_complete = true;
-  bool has_ended = true;        // by itself
-  bool is_simulated = false;    // the GPU was
-  std::string phase;            // the one that is compared; empty if the file has one
+  std::string incomplete;                    // why the file is; empty if it is not
+  bool is_simulated = false;                 // the GPU was
+  std::string phase;                         // the one that is compared; empty if the file has one
   std::shared_ptr<const RankEvents> events;  // of the devices, too
   std::unordered_set<RankEvent, SharedHash> collectives;
   std::unordered_set<RankEvent, SharedHash> exchanges;  // those that are sends or receives

@@ -160,23 +160,22 @@ std::optional<WatchedFile> watched_file(const read::Profile& profile,
   const read::Watched& watched = *profile.watched;
   const double started_at_s = seconds_of(profile.started_at).value_or(0.0);
   const Bins& columns = columns_from(profile);
-  WatchedFile file{
-      .file = profile.file,
-      .host = profile.host_name,
-      .rank = profile.rank,
-      .event_list = event_list_of(profile),
-      .is_simulated = profile.simulated,
-      .started_at_s = started_at_s,
-      .until_s = started_at_s + watched.until_s,
-      .budget = watched.budget,
-      .pairs = watched.pairs,
-      .cost_share = watched.cost_share,
-      .columns = {},
-      .iteration_us = resampled(watched.iteration, columns),
-      .devices = {},
-      .layers = {},
-      .machine = watched.machine,
-      .changes = {}};
+  WatchedFile file{.file = profile.file,
+                   .host = profile.host_name,
+                   .rank = profile.rank,
+                   .event_list = event_list_of(profile),
+                   .is_simulated = profile.simulated,
+                   .started_at_s = started_at_s,
+                   .until_s = started_at_s + watched.until_s,
+                   .budget = watched.budget,
+                   .pairs = watched.pairs,
+                   .cost_share = watched.cost_share,
+                   .columns = {},
+                   .iteration_us = resampled(watched.iteration, columns),
+                   .devices = {},
+                   .layers = {},
+                   .machine = watched.machine,
+                   .changes = {}};
   for (const watch::Bin& column : columns)
     file.columns.push_back({started_at_s + column.start_s, started_at_s + column.end_s,
                             column.first_iteration, column.last_iteration});

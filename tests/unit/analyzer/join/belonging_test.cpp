@@ -76,6 +76,24 @@ TEST(Belonging, ARankWhoseIterationsTakeAnotherTimeIsNamed) {
                           "same steps; mark them, or set INLINE_PROF_ITERATION"));
   EXPECT_THAT(belonging_warnings({runs[0], runs[3]}, FilesOfRun::kSome),
               ElementsAre(StartsWith("doubtful: the iterations found on rank 3 ")));
+  // As of a server that launches little: its only time is never the usual one.
+  runs[3].is_whole_run = true;
+  runs[3].iteration_ms = 4000;
+  EXPECT_THAT(
+      belonging_warnings({runs[0], runs[3]}, FilesOfRun::kSome),
+      ElementsAre(StartsWith("doubtful: the iterations found on rank 3 (none: the whole run, "
+                             "4000.000 ms) take another time")));
+}
+
+TEST(Belonging, AFileThatIsNotCompleteSaysWhy) {
+  read::Profile profile;
+  EXPECT_EQ(why_incomplete(profile), "a checkpoint of a run that was cut off");
+  for (const char* why : {"doubtful: most samples were launched outside of the iterations",
+                          "no iteration boundary was met (...): the whole run counts as one",
+                          "the program was ended by a signal", "3 of 8 samples were taken"}) {
+    profile.warnings = {"another one", why};
+    EXPECT_EQ(why_incomplete(profile), why);
+  }
 }
 
 TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {

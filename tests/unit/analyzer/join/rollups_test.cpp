@@ -147,6 +147,24 @@ TEST(Rollups, AnUnfusedOptimizerSavesWhatLiesAboveItsBound) {
   EXPECT_THAT(names_of(of_fused), IsEmpty());
 }
 
+// A message is smaller than those that the model was fitted to, but waits for a hundred times what
+// it takes.
+TEST(Rollups, AReceiveThatWaitsForItsStageIsACause) {
+  JoinOptions options;
+  options.machine = builtin_machine("h200-sxm-141gb");
+  const read::Op recv{.kind = "collective",
+                      .source = "ncclRecv",
+                      .attributes = {{"op", std::string("recv")},
+                                     {"type", std::string("f32")},
+                                     {"bytes", std::int64_t{1} << 14},
+                                     {"ranks", std::int64_t{4}}}};
+  const Analysis analysis = join_profiles(
+      {profile_of({EventBuilder("recv", 0, 1).samples_us({600}).op(recv)}, 1000)}, {}, options);
+  EXPECT_EQ(analysis.merged[0].verdict, Verdict::kExtrapolated);
+  EXPECT_THAT(names_of(find_causes(analysis)),
+              ElementsAre("collectives that take longer than their transfer"));
+}
+
 TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
   JoinOptions options;
   options.machine = builtin_machine("h200-sxm-141gb");
