@@ -37,7 +37,7 @@ void get_info(Simulator& s, Stream& stream, const CaptureInfo& out) {
   // one or more of the current stream dependencies, the call will return
   // ::CUDA_ERROR_LOSSY_QUERY."
   if (out.dependencies != nullptr && out.edges == nullptr &&
-      !std::all_of(front.data.begin(), front.data.end(), is_default)) {
+      !std::ranges::all_of(front.data, is_default)) {
     throw Failure{CUDA_ERROR_LOSSY_QUERY};
   }
   // Valid until the next call that operates on the stream, as the vendor's arrays are.

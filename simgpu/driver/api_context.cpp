@@ -128,10 +128,8 @@ SIMGPU_CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000, kNone, context) {
 SIMGPU_GET(cuCtxGetCurrent, cuCtxGetCurrent_v4000, kNone, handle(s.current_or_null()))
 SIMGPU_GET(cuCtxGetDevice, cuCtxGetDevice_v2000, kNone, s.current().device->index)
 
-SIMGPU_CALL(cuCtxGetDevice_v2, cuCtxGetDevice_v13000, kNone, device, context) {
-  require(device);
-  *device = (context == nullptr ? s.current() : s.live(context)).device->index;
-}
+SIMGPU_GET_OF(cuCtxGetDevice_v2, cuCtxGetDevice_v13000, kNone,
+              (context == nullptr ? s.current() : s.live(context)).device->index, context)
 
 SIMGPU_GET(cuCtxGetFlags, cuCtxGetFlags_v7000, kNone, s.current().flags)
 SIMGPU_GET(cuCtxGetId, cuCtxGetId_v12000, kNone,

@@ -84,10 +84,12 @@ int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int d
   }
 }
 
-void fill_uuid(CUuuid& uuid, int device) {
-  const auto bytes = device_uuid(device);
+CUuuid uuid_of(const Device& device) {
+  const auto bytes = device_uuid(device.index);
+  CUuuid uuid{};
   static_assert(sizeof uuid.bytes == sizeof bytes);
   std::memcpy(uuid.bytes, bytes.data(), sizeof bytes);
+  return uuid;
 }
 
 }  // namespace
@@ -104,10 +106,7 @@ SIMGPU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion_v2020, version) {
 
 SIMGPU_GET(cuDeviceGetCount, cuDeviceGetCount_v2000, kOther, static_cast<int>(s.devices.size()))
 
-SIMGPU_CALL(cuDeviceGet, cuDeviceGet_v2000, kOther, device, ordinal) {
-  require(device);
-  *device = s.device(ordinal).index;
-}
+SIMGPU_GET_OF(cuDeviceGet, cuDeviceGet_v2000, kOther, s.device(ordinal).index, ordinal)
 
 SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, name, length, device) {
   require(name);
@@ -119,14 +118,15 @@ SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, name, length, device
   name[size] = '\0';
 }
 
-SIMGPU_CALL(cuDeviceGetUuid, cuDeviceGetUuid_v9020, kOther, uuid, device) {
-  require(uuid);
-  fill_uuid(*uuid, s.device(device).index);
-}
+SIMGPU_GET_OF(cuDeviceGetUuid, cuDeviceGetUuid_v9020, kOther, uuid_of(s.device(device)), device)
+SIMGPU_GET_OF(cuDeviceGetUuid_v2, cuDeviceGetUuid_v11040, kOther, uuid_of(s.device(device)), device)
 
-SIMGPU_CALL(cuDeviceGetUuid_v2, cuDeviceGetUuid_v11040, kOther, uuid, device) {
-  require(uuid);
-  fill_uuid(*uuid, s.device(device).index);
+SIMGPU_CALL(cuDeviceComputeCapability, cuDeviceComputeCapability_v2000, kOther, major, minor,
+            device) {
+  require_value(major != nullptr && minor != nullptr);
+  static_cast<void>(s.device(device));
+  *major = s.model.device.compute_major;
+  *minor = s.model.device.compute_minor;
 }
 
 SIMGPU_CALL(cuDeviceTotalMem_v2, cuDeviceTotalMem_v3020, kOther, bytes, device) {
@@ -149,7 +149,5 @@ SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, text, length
                 device_pci_bus_id(s.device(device).index, 4).c_str());
 }
 
-SIMGPU_CALL(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther, can_access, device, peer) {
-  require(can_access);
-  *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
-}
+SIMGPU_GET_OF(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther,
+              s.device(device).index != s.device(peer).index ? 1 : 0, device, peer)

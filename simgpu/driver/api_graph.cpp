@@ -79,8 +79,7 @@ void list(const std::vector<FullEdge>& edges, CUgraphNode* from, CUgraphNode* to
     *count = edges.size();
     return;
   }
-  const bool are_default = std::all_of(edges.begin(), edges.end(),
-                                       [](const FullEdge& edge) { return is_default(edge.data); });
+  const bool are_default = std::ranges::all_of(edges, is_default, &FullEdge::data);
   if (data == nullptr && !are_default) throw Failure{CUDA_ERROR_LOSSY_QUERY};
   const size_t written = std::min(*count, edges.size());
   for (size_t i = 0; i < *count; ++i) {
@@ -120,10 +119,8 @@ SIMGPU_CALL(cuGraphCreate, cuGraphCreate_v10000, kOther, graph, flags) {
   *graph = reinterpret_cast<CUgraph>(&create_graph(s));
 }
 
-SIMGPU_CALL(cuGraphClone, cuGraphClone_v10000, kOther, clone, original) {
-  require(clone);
-  *clone = reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original)));
-}
+SIMGPU_GET_OF(cuGraphClone, cuGraphClone_v10000, kOther,
+              reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original))), original)
 
 SIMGPU_CALL(cuGraphDestroy, cuGraphDestroy_v10000, kOther, graph) {
   Graph& doomed = s.graph(graph);

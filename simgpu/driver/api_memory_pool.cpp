@@ -62,15 +62,11 @@ const std::shared_ptr<MemoryPool>& Simulator::current_pool(Device& device) {
 
 }  // namespace simgpu
 
-SIMGPU_CALL(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool_v11020, kOther, pool, device) {
-  require(pool);
-  *pool = handle_of(s.default_pool(s.device(device)));
-}
+SIMGPU_GET_OF(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool_v11020, kOther,
+              handle_of(s.default_pool(s.device(device))), device)
 
-SIMGPU_CALL(cuDeviceGetMemPool, cuDeviceGetMemPool_v11020, kOther, pool, device) {
-  require(pool);
-  *pool = handle_of(s.current_pool(s.device(device)));
-}
+SIMGPU_GET_OF(cuDeviceGetMemPool, cuDeviceGetMemPool_v11020, kOther,
+              handle_of(s.current_pool(s.device(device))), device)
 
 SIMGPU_CALL(cuDeviceSetMemPool, cuDeviceSetMemPool_v11020, kOther, device, pool) {
   const auto chosen = pool_of(s, pool);

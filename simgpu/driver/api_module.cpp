@@ -161,15 +161,11 @@ SIMGPU_FUNCTION(cuLibraryUnload, cuLibraryUnload_v12000, library) {
   });
 }
 
-SIMGPU_CALL(cuLibraryGetKernel, cuLibraryGetKernel_v12000, kOther, kernel, library, name) {
-  require(kernel);
-  *kernel = handle<CUkernel>(kernel_named(s.library(library), name));
-}
+SIMGPU_GET_OF(cuLibraryGetKernel, cuLibraryGetKernel_v12000, kOther,
+              handle<CUkernel>(kernel_named(s.library(library), name)), library, name)
 
-SIMGPU_CALL(cuLibraryGetModule, cuLibraryGetModule_v12000, kOther, module, library) {
-  require(module);
-  *module = handle<CUmodule>(s.module_of(s.current(), s.library(library)));
-}
+SIMGPU_GET_OF(cuLibraryGetModule, cuLibraryGetModule_v12000, kOther,
+              handle<CUmodule>(s.module_of(s.current(), s.library(library))), library)
 
 SIMGPU_CALL(cuLibraryGetGlobal, cuLibraryGetGlobal_v12000, kOther, address, bytes, library, name) {
   variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
@@ -186,15 +182,11 @@ SIMGPU_CALL(cuKernelGetFunction, cuKernelGetFunction_v12000, kOther, function, k
   *function = handle<CUfunction>(s.function_of(s.module_of(s.current(), *wanted.library), wanted));
 }
 
-SIMGPU_CALL(cuKernelGetName, cuKernelGetName_v12030, kOther, name, kernel) {
-  require(name);
-  *name = s.kernel(kernel).mangled.c_str();
-}
+SIMGPU_GET_OF(cuKernelGetName, cuKernelGetName_v12030, kOther, s.kernel(kernel).mangled.c_str(),
+              kernel)
 
-SIMGPU_CALL(cuKernelGetLibrary, cuKernelGetLibrary_v12050, kOther, library, kernel) {
-  require(library);
-  *library = handle<CUlibrary>(*s.kernel(kernel).library);
-}
+SIMGPU_GET_OF(cuKernelGetLibrary, cuKernelGetLibrary_v12050, kOther,
+              handle<CUlibrary>(*s.kernel(kernel).library), kernel)
 
 SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, value, attribute, kernel,
             device) {
@@ -203,10 +195,8 @@ SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, value, at
   *value = attribute_of(s, s.kernel(kernel), FunctionSettings(), attribute);
 }
 
-SIMGPU_CALL(cuFuncGetName, cuFuncGetName_v12030, kOther, name, function) {
-  require(name);
-  *name = s.function(function).kernel->mangled.c_str();
-}
+SIMGPU_GET_OF(cuFuncGetName, cuFuncGetName_v12030, kOther,
+              s.function(function).kernel->mangled.c_str(), function)
 
 SIMGPU_CALL(cuFuncGetModule, cuFuncGetModule_v11000, kOther, module, function) {
   require(module);

@@ -137,11 +137,16 @@ inline void* pointer(CUdeviceptr address) {
                             SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
 // SIMGPU_GET(symbol, typed, cost, value, names before the last...): the last parameter says where
-// the value goes.  SIMGPU_STREAM_GET gets it of a stream.
+// the value goes; of SIMGPU_GET_OF the first.  SIMGPU_STREAM_GET gets it of a stream.
 #define SIMGPU_GET(symbol, typed, cost, value, ...)                 \
   SIMGPU_CALL(symbol, typed, cost, __VA_ARGS__ __VA_OPT__(, ) to) { \
     require(to);                                                    \
     *to = value;                                                    \
+  }
+#define SIMGPU_GET_OF(symbol, typed, cost, value, ...) \
+  SIMGPU_CALL(symbol, typed, cost, to, __VA_ARGS__) {  \
+    require(to);                                       \
+    *to = value;                                       \
   }
 #define SIMGPU_STREAM_GET(symbol, typed, cost, value)   \
   SIMGPU_STREAM_CALL(symbol, typed, cost, stream, to) { \

@@ -28,8 +28,7 @@ bool is_kernel(const Work& work) {
 // type" PROGRAMMATIC.
 void check_data(const Work& from, const Work& to, const CUgraphEdgeData& data) {
   require_value(data.to_port == 0);
-  require_value(std::all_of(std::begin(data.reserved), std::end(data.reserved),
-                            [](unsigned char byte) { return byte == 0; }));
+  require_value(std::ranges::all_of(data.reserved, [](unsigned char byte) { return byte == 0; }));
   require_value(data.from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
   require_value(data.from_port == 0 || is_kernel(from));
   require_value(data.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT ||

@@ -226,8 +226,7 @@ CUgraphExecUpdateResultInfo update(Simulator& s, GraphExec& exec, const Graph& g
 }
 
 const ExecNode& node_in(const GraphExec& exec, const Node& node) {
-  const auto at = std::find_if(exec.body->nodes.begin(), exec.body->nodes.end(),
-                               [&](const ExecNode& known) { return known.origin == node.id; });
+  const auto at = std::ranges::find(exec.body->nodes, node.id, &ExecNode::origin);
   require_value(at != exec.body->nodes.end());
   return *at;
 }

@@ -19,19 +19,27 @@ void destroy_exec(Simulator& s, GraphExec& exec);
 // The whole graph: cuGraphExecUpdate.
 [[nodiscard]] CUgraphExecUpdateResultInfo update(Simulator& s, GraphExec& exec, const Graph& graph);
 
-// The node of `exec` that was made from `node`, with `change` applied to a copy: later launches see
-// it.  `change` gets the ExecNode.
+template <typename Change>
+bool change_in(std::shared_ptr<const ExecBody>& body, unsigned long long origin,
+               const Change& change) {
+  auto copy = std::make_shared<ExecBody>(*body);
+  for (ExecNode& node : copy->nodes) {
+    bool is_changed = node.origin == origin;
+    if (is_changed) change(node);
+    for (auto& inner : node.bodies)
+      is_changed = is_changed || change_in(inner, origin, change);
+    if (!is_changed) continue;
+    body = std::move(copy);
+    return true;
+  }
+  return false;
+}
+
+// Changes the ExecNode that was made from `node`, in a copy, which later launches see.
 template <typename Change>
 void change_node(GraphExec& exec, const Node& node, const Change& change) {
-  auto body = std::make_shared<ExecBody>(*exec.body);
-  for (ExecNode& candidate : body->nodes) {
-    if (candidate.origin != node.id) continue;
-    change(candidate);
-    exec.body = std::move(body);
-    return;
-  }
-  // Added after the instantiation, or of another graph.
-  throw Failure{CUDA_ERROR_INVALID_VALUE};
+  // Else it was added after the instantiation, or is of another graph.
+  if (!change_in(exec.body, node.id, change)) throw Failure{CUDA_ERROR_INVALID_VALUE};
 }
 
 [[nodiscard]] const ExecNode& node_in(const GraphExec& exec, const Node& node);

@@ -374,6 +374,12 @@ TEST_F(Device, IsWhatTheModelFileSays) {
   EXPECT_EQ(value, 132);
   ASSERT_EQ(cuDriverGetVersion(&value), CUDA_SUCCESS);
   EXPECT_EQ(value, 13000);
+  // The header deprecates it.
+  const auto capability_of = reinterpret_cast<CUresult (*)(int*, int*, CUdevice)>(
+      dlsym(RTLD_DEFAULT, "cuDeviceComputeCapability"));
+  int minor = 1;
+  ASSERT_EQ(capability_of(&value, &minor, device_), CUDA_SUCCESS);
+  EXPECT_EQ(10 * value + minor, 90);
   EXPECT_EQ(cuDeviceGet(&device_, 1), CUDA_ERROR_INVALID_DEVICE);
 }
 

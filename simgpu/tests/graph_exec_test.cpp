@@ -131,6 +131,11 @@ TEST_F(GraphExecs, ChangeTheInsideOfAChildGraph) {
   EXPECT_NEAR(replay_us(exec), 100.0, 1e-3);
   add_kernel(slower);
   EXPECT_EQ(cuGraphExecChildGraphNodeSetParams(exec, holder, slower), CUDA_ERROR_INVALID_VALUE);
+  CUgraph inner = nullptr;
+  ASSERT_EQ(cuGraphChildGraphNodeGetGraph(holder, &inner), CUDA_SUCCESS);
+  const auto fast = kernel_parameters(kBlocksFor10us);
+  ASSERT_EQ(cuGraphExecKernelNodeSetParams(exec, nodes_of(inner)[0], &fast), CUDA_SUCCESS);
+  EXPECT_NEAR(replay_us(exec), 10.0, 1e-3);
 }
 
 TEST_F(GraphExecs, TakeParametersOfAnyNode) {
