@@ -124,7 +124,8 @@ struct Operation {
   const char* type = nullptr;
   const void* stream = nullptr;
   CommunicatorFacts communicator = {};
-  int peer = -1;  // of a send or receive
+  const void* comm = nullptr;  // NCCL's handle, which each rank has its own of
+  int peer = -1;               // of a send or receive
 };
 
 // --- this thread's group
@@ -154,7 +155,7 @@ constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
 Operation operation_of(const LibraryCall& call, void* real, const SaidByCollective& said,
                        std::size_t count, int type, const void* comm, const void* stream) {
-  Operation operation{.call = &call, .count = count, .stream = stream};
+  Operation operation{.call = &call, .count = count, .stream = stream, .comm = comm};
   operation.communicator = facts_of(comm, real, said.is_collective);
   if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
   const nccl::DataType& element = nccl::kDataTypes[static_cast<std::size_t>(type)];
@@ -221,11 +222,10 @@ const char* name_of_exchange(const std::vector<Operation>& operations,
     const bool is_send = each.name == kSend.name;
     if (!is_send && each.name != kRecv.name) return nullptr;
     ++(is_send ? sends : receives);
-    // A thread may have several ranks in its group, each on a stream of its own.
-    if (!is_send || each.stream != first->stream) continue;
+    // A thread may have several ranks in its group.
+    if (!is_send || each.comm != first->comm) continue;
     const auto is_same = [&](const Operation& other) {
-      return other.name == kSend.name && other.peer == each.peer &&
-             (stream == nullptr || other.stream == stream);
+      return other.name == kSend.name && other.peer == each.peer && other.comm == each.comm;
     };
     const Operation* const begin = operations.data();
     if (std::none_of(begin, &each, is_same)) ++peers;
@@ -239,7 +239,11 @@ record::Op describe_group(const void* call, const void* stream) {
   const auto& all = **static_cast<const std::vector<Operation>* const*>(call);
   std::vector<const Operation*> mine;
   for (const Operation& each : all) {
-    if (each.stream == stream) mine.push_back(&each);
+    // The default streams of a thread's devices have one handle.
+    const bool is_of_another_rank =
+        !mine.empty() && each.comm != mine.front()->comm && each.communicator.identity &&
+        each.communicator.identity == mine.front()->communicator.identity;
+    if (each.stream == stream && !is_of_another_rank) mine.push_back(&each);
   }
   if (mine.empty()) return {};
   if (mine.size() == 1) return describe_one(mine.front(), stream);

@@ -37,7 +37,7 @@ TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
   ASSERT_EQ(run.output, "host ok\n");
   const auto first = operations_of(run.profile, 0);
   const auto second = operations_of(run.profile, 1);
-  ASSERT_EQ(first.size(), 5U);
+  ASSERT_EQ(first.size(), 6U);
   ASSERT_EQ(second.size(), 5U);
 
   json alone = first[0];
@@ -51,7 +51,7 @@ TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
   // One identity on all ranks; the message's size as nccl-tests give it, of both ranks' parts.
   EXPECT_THAT(first[1]["comm"].get<std::string>(), MatchesRegex("0x[0-9a-f]{16}"));
   for (const auto& all : {first, second}) {
-    for (std::size_t i = 1; i < all.size(); ++i)
+    for (std::size_t i = 1; i < 5; ++i)
       EXPECT_EQ(all[i]["comm"], first[1]["comm"]) << all[i];
     expect_members(
         all[1], {{"op", "all_gather"}, {"count", 1024}, {"bytes", 2 * 1024 * 2}, {"sequence", 0}});
@@ -69,6 +69,9 @@ TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
   // After one gather and three reductions; its type has no name.
   expect_members(second[4], {{"op", "broadcast"}, {"bytes", 1024}, {"sequence", 4}});
   EXPECT_FALSE(second[4].contains("type"));
+  // Both ranks' on streams of one handle, but the bytes of one.
+  expect_members(first[5], {{"op", "reduce"}, {"count", 1024}, {"bytes", 4096}, {"sequence", 1}});
+  EXPECT_FALSE(first[5].contains("grouped"));
 }
 
 TEST(ACollectiveByCopies, IsOneEventThatTheCopiesBelongTo) {

@@ -89,6 +89,11 @@ void step(Ranks& ranks) {
   together(ranks, [](const Rank& rank, int) {
     CHECK(ncclBroadcast(rank.memory, rank.memory, kCount, ncclUint8, 0, rank.comm, rank.on()));
   });
+  // On the devices' default streams, as PyTorch's DataParallel.
+  together(ranks, [](const Rank& rank, int) {
+    CHECK(
+        ncclReduce(rank.memory, rank.memory, kCount, ncclFloat32, ncclSum, 0, rank.other, nullptr));
+  });
 }
 
 int run_calls() {
