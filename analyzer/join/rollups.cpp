@@ -9,6 +9,8 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -394,7 +396,8 @@ class CauseFinder {
     if (devices.empty() || !analysis_.iteration.us) return;
     const LastDevice& last = devices.front();
     const double us = 0.01 * last.exposed_percent * *analysis_.iteration.us;
-    causes.push_back({.name = "waits of the other ranks",
+    const auto& rank = analysis_.runs[last.profile].profile.rank;
+    causes.push_back({.name = rank ? fmt::format("waits for rank {}", *rank) : "waits for a GPU",
                       .advice = "divide the work evenly; prof-analyze ranks has each collective",
                       .where = "for " + name_of(last, analysis_.runs),
                       .time_us = us,

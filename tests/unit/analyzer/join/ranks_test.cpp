@@ -175,6 +175,7 @@ TEST(RankWaits, AreForTheOneThatComesLast) {
   EXPECT_EQ(name_of(last.front(), analysis.runs), "rank 1 (node, device 0)");
   const auto causes = find_causes(analysis);
   ASSERT_EQ(causes.size(), 1U);
+  EXPECT_EQ(causes.front().name, "waits for rank 1") << "the summary names it";
   EXPECT_EQ(causes.front().where, "for rank 1 (node, device 0)");
   EXPECT_NEAR(causes.front().gain_us, 300, 1e-9);
 }
