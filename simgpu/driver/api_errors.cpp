@@ -66,8 +66,8 @@ CUresult cuGetErrorString(CUresult code, const char** text) {
 }
 SIMGPU_PROC(cuGetErrorString, cuGetErrorString_v6000)
 
-// The vendor's runtime and tools ask for undocumented tables; there are none here, which is why
-// they cannot run on this driver.
+// The vendor's runtime asks for undocumented tables, one to check that the driver is the vendor's:
+// none are here, which is why it cannot run on this driver.
 CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;

@@ -150,10 +150,11 @@ TABLE = [
 TABLE += [framework("megatron", 2), framework("megatron_pipeline", 2), framework("accelerate", 1),
           framework("deepspeed_zero2", 2), framework("float8", 1), framework("unet", 1), framework("mixtral", 1, more_launches=36),
           framework("torchrec", 1), framework("titan", 2)]
-TABLE += [Program(name, [PROGRAMS / file], (300, 2000), frameworks=True, short=True, ways=ways, torch=False,
-                  loops=False)
-          for name, file, ways in (("jax", "jax_loop.py", ("bare", "library")),  # its graphs are made without a capture
-                                   ("numba", "numba_kernels.py", ("bare", "library", "counted")))]
+LIBRARY, COUNTED = ("bare", "library"), ("bare", "library", "counted")
+TABLE += [Program(name, [PROGRAMS / file, *more], (300, 2000), frameworks=True, short=True, ways=ways, torch=False, loops=False)
+          for name, ways, file, *more in (("jax", LIBRARY, "jax_loop.py"),  # its graphs are made without a capture, as tinygrad's are
+                                          ("jax scan", LIBRARY, "jax_loop.py", "--scan"), ("tinygrad", LIBRARY, "tinygrad_loop.py"),
+                                          ("cuda.core", COUNTED, "cuda_core_kernels.py"), ("numba", COUNTED, "numba_kernels.py"))]
 LEAST_EXPLAINED_IN_SHORT = 60  # the machine may be loaded
 OURS = "inline_prof_"  # what our own kernels' names begin with
 
