@@ -211,8 +211,12 @@ bool settle_by_phase(Session& session) {
     case RunState::kBeforeIterations:
     case RunState::kWithoutIterations:
       if (session.phases.some_are_planned()) {
-        session.warn("the program ended while iterations were looked for, after iteration " +
-                     std::to_string(session.iteration()) + ": nothing behind it was measured");
+        const std::string last = "after iteration " + std::to_string(session.iteration());
+        // A program may wait often before it ends, and so seem to have left its loop.
+        session.warn(session.sites.all().empty()
+                         ? "the program launched nothing " + last
+                         : "the program ended while iterations were looked for, " + last +
+                               ": nothing behind it was measured");
         session.source.judge_what_was_left();
         return false;
       }

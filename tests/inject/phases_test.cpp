@@ -159,6 +159,20 @@ TEST(Phases, LeaveASampleWhereverTheProgramEnds) {
   }
 }
 
+// So JAX ends: it frees what it has, and waits each time.
+TEST(Phases, AreTheProgramsLastWhereItWaitsOftenAndEnds) {
+  std::string script = "context 0 primary\nmodule 0 m0 module\nstream 2\nloop 300\n";
+  for (const char* launch : {"0 0", "0 1", "0 2", "0 3", "0 1", "0 2", "0 0", "0 3"})
+    script += std::string("launch ") + launch + " 2 1\n";
+  script += "sync\nend\n";
+  for (int wait = 0; wait < 100; ++wait)
+    script += "sync\n";
+  const ProfiledRun run("host_script",
+                        {.arguments = {"script"}, .files = {{"script", std::move(script)}}});
+  EXPECT_THAT(run.profile["warnings"].dump(), HasSubstr("the program launched nothing after"));
+  EXPECT_THAT(run.profile["warnings"].dump(), Not(HasSubstr("were looked for")));
+}
+
 // Wherever the turns begin: those that are looked at are not all of one kind.
 TEST(Phases, AreNotMissedWhereTheyComeInTurnsOfFour) {
   for (int first = 40; first < 44; ++first) {
