@@ -55,15 +55,21 @@ std::vector<FullEdge> edges_of(const Graph& graph) {
   return edges;
 }
 
+// Lists no other edges: of large graphs, each node is asked for.
 std::vector<FullEdge> edges_into(const Node& node) {
-  auto edges = edges_of(*node.graph);
-  std::erase_if(edges, [&](const FullEdge& edge) { return edge.to != &node; });
+  std::vector<FullEdge> edges;
+  for (const Edge& edge : node.dependencies)
+    edges.push_back({edge.from, &node, edge.data});
   return edges;
 }
 
 std::vector<FullEdge> edges_out_of(const Node& node) {
-  auto edges = edges_of(*node.graph);
-  std::erase_if(edges, [&](const FullEdge& edge) { return edge.from != &node; });
+  std::vector<FullEdge> edges;
+  for (const auto& other : node.graph->nodes) {
+    for (const Edge& edge : other->dependencies) {
+      if (edge.from == &node) edges.push_back({&node, other.get(), edge.data});
+    }
+  }
   return edges;
 }
 
