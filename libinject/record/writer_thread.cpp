@@ -26,6 +26,13 @@ constexpr long kTickNanoseconds = 10'000'000;
 constexpr long kLeastWorkNanoseconds = 20'000'000;
 constexpr int kMostWaits = 10;
 
+// A thread that is not there any more gets no signal.
+bool is_there(int thread) noexcept {
+  return syscall(SYS_tgkill, getpid(), thread, 0, 0, 0, 0) == 0;
+}
+
+constexpr int kLongestLeaveMs = 200;
+
 // Returns the processor time of the writer's thread, which may be gone: by the number that Linux
 // has for such a clock (include/linux/posix-timers.h). 0 before it runs.
 long processor_time_of(int thread) noexcept {
@@ -41,6 +48,7 @@ long processor_time_of(int thread) noexcept {
 
 void WriterThread::start() {
   if (running_.exchange(true)) return;
+  thread_.store(0);
   const int error = sys::start_quiet_detached_thread(&WriterThread::main, this);
   if (error != 0) {
     running_ = false;
@@ -59,6 +67,20 @@ void* WriterThread::main(void* self) {
     sys::turn_off("writer thread", error.what());
   }
   return nullptr;
+}
+
+bool WriterThread::leave() {
+  if (!running_.load()) return false;
+  leaves_.store(true);
+  wake();
+  bool is_gone = false;
+  for (int waited = 0; waited < kLongestLeaveMs && !is_gone; ++waited) {
+    const int thread = thread_.load();  // 0 before it runs
+    is_gone = thread != 0 && !is_there(thread);
+    if (!is_gone) usleep(1000);
+  }
+  leaves_.store(false);
+  return is_gone;
 }
 
 // Waits until another thread wakes this one, or `nanoseconds`, below a second, have passed. Returns
@@ -91,6 +113,10 @@ void WriterThread::loop() {
     const bool timed_out = sleep(pause);
     tell_signal();
     if (wanted_.load(std::memory_order_acquire)) continue;
+    if (leaves_.load()) {
+      running_ = false;
+      return;
+    }
     if (nudged_.exchange(false)) ticking = options_.tick();
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();

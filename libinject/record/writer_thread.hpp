@@ -55,6 +55,10 @@ class WriterThread {
   // only written at the end.
   void start();
 
+  // Ends the thread until start(), unless it has ended for good. Returns false if there is none, or
+  // if it is still there after 0.2 s: it writes, or waits for the driver.
+  [[nodiscard]] bool leave();
+
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
 
@@ -119,6 +123,7 @@ class WriterThread {
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
   std::atomic<bool> closes_{false};
+  std::atomic<bool> leaves_{false};
   std::atomic<bool> is_ending_{false};
   std::atomic<bool> nudged_{false};
   bool complete_ = false;

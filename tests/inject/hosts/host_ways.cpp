@@ -402,6 +402,13 @@ void without_threads() {
   open_gpu_and_train_with_a_slip(2000);  // until the overhead is measured
 }
 
+// A new user namespace is for a process with one thread.
+void leave_for_a_namespace() {
+  open_gpu_and_train_with_a_slip(5);
+  std::printf("unshare %d\n", unshare(CLONE_NEWUSER));
+  train(30);
+}
+
 // --- process 1, which signals do not end that are left to the system
 
 void first_process() {
@@ -417,6 +424,7 @@ void first_process() {
 
 const std::vector<Way> kUnusualWays = {
     {"no thread can be started", without_threads},
+    {"it leaves for a user namespace", leave_for_a_namespace},
     {"it is the first process of a container", first_process},
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
