@@ -136,7 +136,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                return pattern_lines(pattern, options.width);
              });
   }
-  add_list(out, "slow devices: median over their events, beside that of all devices",
+  add_list(out, "slow devices: median over their time, beside that of all devices",
            none("no device is slower than the others as a whole", "which is slow"),
            comparison.slow_devices, options.top, [&](const join::Straggler& slow) {
              std::string line = fmt::format("  {}: {:.3f} times",
@@ -163,10 +163,11 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
         options.top, [&](const join::CollectiveSplit& split) {
           const bool is_waiting = split.wait_us >= kLeastWaitUs;
           std::string lines = fmt::format(
-              "  {}\n    transfer {:.2f} us, {}{} iterations",
+              "  {}\n    transfer {:.2f} us, {}{}",
               fitting(event_name(split.layer, split.event, split.occurrence), 2), split.transfer_us,
               is_waiting ? fmt::format("waiting {:.2f} us, ", split.wait_us) : "",
-              split.iterations);
+              split.iterations == 0 ? "medians of different iterations"
+                                    : counted(split.iterations, "iteration"));
           if (split.predicted_us)
             lines += fmt::format("\n    predicted {:.2f} us: the transfer takes {:.2f} times that",
                                  *split.predicted_us, *split.ratio);

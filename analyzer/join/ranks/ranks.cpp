@@ -340,6 +340,23 @@ void add_predictions(const RankSummary& first, const Devices& devices, RankCompa
   }
 }
 
+// An event's time over that of the other devices, and the time.
+using RatioAndTime = std::pair<double, double>;
+
+// The median over the device's time: short kernels, which are as fast on any device, do not outvote
+// long ones.
+double ratio_as_a_whole(std::vector<RatioAndTime> events) {
+  std::ranges::sort(events);
+  double left_us = 0;
+  for (const auto& [ratio, time_us] : events)
+    left_us += time_us / 2;
+  for (const auto& [ratio, time_us] : events) {
+    left_us -= time_us;
+    if (left_us <= 0) return ratio;
+  }
+  return events.back().first;
+}
+
 void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
                      const RankOptions& options, RankComparison& result) {
   std::vector<DevicePlace> places;
@@ -347,7 +364,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
     places.push_back({device->device.host, device->device.rank, device->device.local_device});
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
-  std::vector<std::vector<double>> ratios(devices.size());
+  std::vector<std::vector<RatioAndTime>> ratios(devices.size());
   for (const RankEvent& event : common_events(ranks)) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
@@ -356,7 +373,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
     const double middle = median(times.times_us);
     if (!(middle > 0)) continue;
     for (std::size_t i = 0; i < times.devices.size(); ++i)
-      ratios[times.devices[i]].push_back(times.times_us[i] / middle);
+      ratios[times.devices[i]].emplace_back(times.times_us[i] / middle, times.times_us[i]);
     const Outliers outliers =
         find_outliers(times.times_us, times.devices, dimensions, options.least_ratio);
     const auto& [layer, name, occurrence] = event;
@@ -378,7 +395,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (ratios[i].empty()) continue;
     wholes.devices.push_back(i);
-    wholes.times_us.push_back(median(std::move(ratios[i])));
+    wholes.times_us.push_back(ratio_as_a_whole(std::move(ratios[i])));
   }
   if (wholes.devices.empty()) return;
   const Outliers outliers =
@@ -417,13 +434,22 @@ std::vector<std::int64_t> common_iterations(const Devices& devices, const RankEv
 
 CollectiveSplit split(const Devices& devices, const RankEvent& event,
                       const std::vector<std::int64_t>& iterations) {
+  std::vector<std::vector<double>> rounds;  // each with a time of each device
+  for (const std::int64_t iteration : iterations) {
+    std::vector<double>& times_us = rounds.emplace_back();
+    for (const RankSummary::Device* device : devices)
+      times_us.push_back(device->of_iteration_us.at(event).at(iteration));
+  }
+  // Ranks that do not launch quite the same take their turns in other orders.
+  if (iterations.empty()) {
+    std::vector<double>& times_us = rounds.emplace_back();
+    for (const RankSummary::Device* device : devices)
+      times_us.push_back(device->median_us[device->events->places.at(event)]);
+  }
   std::vector<double> transfers_us;
   std::vector<double> mean_waits_us;
   std::vector<std::vector<double>> waits_us(devices.size());
-  for (const std::int64_t iteration : iterations) {
-    std::vector<double> times_us;
-    for (const RankSummary::Device* device : devices)
-      times_us.push_back(device->of_iteration_us.at(event).at(iteration));
+  for (const std::vector<double>& times_us : rounds) {
     const double least = std::ranges::min(times_us);
     transfers_us.push_back(least);
     mean_waits_us.push_back(mean(times_us) - least);
@@ -478,13 +504,10 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
     const auto groups = meetings(ranks, event);
     if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
     for (const auto& [communicator, devices] : groups) {
-      const auto iterations = common_iterations(devices, event);
       if (devices.size() < 2) {
         result.unsplit.push_back(name_of(event) + ": measured on one device only");
-      } else if (iterations.empty()) {
-        result.unsplit.push_back(name_of(event) + ": no iteration that all devices measured");
       } else {
-        result.collectives.push_back(split(devices, event, iterations));
+        result.collectives.push_back(split(devices, event, common_iterations(devices, event)));
       }
     }
   }

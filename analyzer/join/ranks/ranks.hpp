@@ -165,7 +165,7 @@ struct Straggler {
   std::int64_t occurrence = 0;
   double time_us = 0.0;    // of the device as a whole: 0
   double median_us = 0.0;  // of all devices, or of those at its position if these form a pattern
-  double ratio = 1.0;      // time over that median; as a whole: median of these over the events
+  double ratio = 1.0;      // time over that median; as a whole: its median over the time
   // Time over prediction, as a whole of all events that have one; of the device, and the median of
   // the others.
   std::optional<double> of_predicted{};
@@ -198,7 +198,7 @@ struct CollectiveSplit {
   std::string layer;
   std::string event;
   std::int64_t occurrence = 0;
-  std::size_t iterations = 0;          // that all devices have measured
+  std::size_t iterations = 0;          // that all devices have measured; 0: medians of others
   double transfer_us = 0.0;            // median over iterations
   double wait_us = 0.0;                // mean over devices, median over iterations
   std::optional<double> predicted_us;  // of the transfer, where a model knows it

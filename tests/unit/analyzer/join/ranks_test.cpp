@@ -115,6 +115,39 @@ TEST(RanksOfOneProgram, AreComparedInWhatAllLaunch) {
                        "\"large\" in rank2): those that all ranks have are compared"));
 }
 
+// Their schedules, which depend on the lists of events, measure a collective in other iterations.
+TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredOnAll) {
+  const auto events = [](double us, std::int64_t iteration) {
+    read::Event reduce =
+        EventBuilder("all_reduce", 0, 1).samples_us({us}).op(sent("all_reduce", "0xa"));
+    reduce.iterations = {iteration};
+    return std::vector<read::Event>{reduce};
+  };
+  const RankComparison comparison =
+      compare_ranks({rank_of(0, events(700, 11)), rank_of(1, events(100, 12))}, {});
+  EXPECT_THAT(comparison.unsplit, IsEmpty());
+  ASSERT_EQ(comparison.collectives.size(), 1U);
+  const CollectiveSplit& split = comparison.collectives.front();
+  EXPECT_EQ(split.iterations, 0U);
+  EXPECT_NEAR(split.transfer_us, 100, 1e-9);
+  EXPECT_NEAR(split.wait_us, 300, 1e-9);
+  EXPECT_EQ(split.last.rank, 1);
+}
+
+// As where one has a larger batch: most kernels are too short to take longer for it.
+TEST(SlowDevices, AreNotOutvotedByShortKernels) {
+  const auto events = [](double us) {
+    return std::vector<read::Event>{EventBuilder("fill", 0, 1).samples_us({2}),
+                                    EventBuilder("add", 2, 3).samples_us({2}),
+                                    EventBuilder("gemm", 4, 5).samples_us({us})};
+  };
+  const RankComparison comparison =
+      compare_ranks({rank_of(0, events(10)), rank_of(1, events(10)), rank_of(2, events(90))}, {});
+  ASSERT_EQ(comparison.slow_devices.size(), 1U);
+  EXPECT_EQ(comparison.slow_devices.front().device.rank, 2);
+  EXPECT_NEAR(comparison.slow_devices.front().ratio, 9, 1e-9);
+}
+
 // --- the rank that the others wait for, of works that are known by hand
 
 // Two ranks whose iterations take 1000 us.
