@@ -465,6 +465,9 @@ def check_words(host, bare, ours):
         if len(samples_of(event)) < wanted and not says_why(profile, event):
             yield f"silent: complete, and {event['event_name']} has {len(samples_of(event))} of {wanted} samples"
             return
+        if wanted > 0 and not samples_of(event) and event.get("flags") == ["graph_node"]:
+            yield f"graph: complete, and {event['event_name']}, which could be measured, has no sample"
+            return
     if wanted > 0 and profile["events"] and not profile["iter_time_ms"] and not says_why(profile, {}):
         yield "silent: complete, and no iteration has a time"
         return
