@@ -158,6 +158,9 @@ constexpr std::array<CauseWords, 11> kCauseWords{
      {"slower than predicted", "look at the largest"},
      {"unfused operators", ""},      // each remedy is a cause of its own
      {"far above the bound", ""}}};  // the two below
+constexpr std::array<std::string_view, 4> kFusedByTorch{"Adam", "AdamW", "SGD", "Adagrad"};
+constexpr const char* kCompiledOptimizer =
+    "compile it with torch.compile(optimizer.step), since PyTorch has no fused one of this class";
 constexpr const char* kFewerLaunches =
     "small kernels: fuse them with their neighbours (torch.compile)";
 constexpr const char* kBetterKernel =
@@ -218,7 +221,7 @@ class CauseFinder {
     if (cause.name.empty()) {
       const CauseWords& words = kCauseWords.at(static_cast<std::size_t>(kind));
       cause.name = words.name;
-      cause.advice = kind == CauseKind::kRemedy ? key : words.advice;
+      cause.advice = key.empty() ? std::string(words.advice) : key;
       if (kind == CauseKind::kRanks)
         cause.advice +=
             analysis_.runs.size() > 1
@@ -230,6 +233,7 @@ class CauseFinder {
         cause.advice = key.substr(colon + 2);
       }
     }
+    if (kind == CauseKind::kOptimizer && !row.is_one_launch) cause.unit = "row";
     add_time(cause, row);
     add_gain({kind, key}, row, gain_us);
   }
@@ -302,7 +306,8 @@ class CauseFinder {
         times.predicted_us > 0 ? time_us * times.predicted_us / times.compared_us : time_us;
     const Row& first = analysis_.rows[row.rows.front()];
     if (is_of_unfused_optimizer(row))
-      return count(CauseKind::kOptimizer, "", row, gain_of_fusing(row, time_us - predicted_us));
+      return count(CauseKind::kOptimizer, way_to_fuse(row), row,
+                   gain_of_fusing(row, time_us - predicted_us));
     if (contains(row.source, "aten::_to_copy") || row.source == "aten::to")
       return count(CauseKind::kCasts, "", row, time_us);
     if (row.source == "aten::copy_" || row.source == "aten::clone" ||
@@ -345,6 +350,15 @@ class CauseFinder {
       return false;
     return contains(row.source, "_foreach_") ||
            (row.layer.starts_with("optimizer") && !row.is_one_launch);
+  }
+
+  // Returns the advice for optimizers that take no `fused=True`, else "".
+  static const char* way_to_fuse(const MergedRow& row) {
+    constexpr std::string_view named = "optimizer.";
+    const std::string_view layer = row.layer;
+    if (!layer.starts_with(named)) return "";
+    const auto name = layer.substr(named.size());
+    return std::ranges::find(kFusedByTorch, name) == kFusedByTorch.end() ? kCompiledOptimizer : "";
   }
 
   // An operator of its own reads two tensors and writes one; a fused step of Adam reads four and

@@ -39,7 +39,8 @@ struct Cause {
   std::string advice;                // what to do about it
   std::string where;                 // its largest part; may be empty
   std::optional<std::size_t> row{};  // that part: index into merged
-  std::size_t rows = 0;              // kernels; 0: idle time
+  std::size_t rows = 0;              // 0: idle time
+  std::string_view unit = "kernel";  // of rows; "row" where one of them is several kernels
   double time_us = 0.0;
   std::optional<double> share_percent{};  // of the iteration; what overlaps counts once
   double gain_us = 0.0;                   // at most

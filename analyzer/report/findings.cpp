@@ -163,7 +163,7 @@ std::string describe_causes(const std::vector<join::Cause>& causes) {
     if (words.size() == most_causes) break;
     words.push_back(
         fmt::format("{} {}{}", cause.name, part_of_step(cause.share_percent, " %", cause.time_us),
-                    cause.rows == 0 ? "" : fmt::format(" ({})", counted(cause.rows, "kernel"))));
+                    cause.rows == 0 ? "" : fmt::format(" ({})", counted(cause.rows, cause.unit))));
   }
   return with_capital(fmt::format("{} of the step.", fmt::join(words, ", ")));
 }
@@ -399,6 +399,8 @@ Findings describe_nothing(const join::Analysis& analysis) {
                                     profile.profiler.warmup_iterations.value_or(0))
                   : analysis.rows.empty()
                       ? "Run a program that uses the GPU, for more iterations than the warm-up."
+                  : has_source(analysis, kNoIteration)
+                      ? "Run longer, and say where an iteration begins."
                       : "Name events that the program has: prof-schedule --from FILE --list."};
 }
 
@@ -416,13 +418,16 @@ std::string doubts_of(const join::Analysis& analysis) {
     return profiler.iteration_source == "auto" &&
            profiler.iteration_confidence.value_or(1.0) < kLeastConfidence;
   };
-  if (std::ranges::any_of(analysis.runs, is_guess) ||
-      warning_of(analysis, "doubtful: the iterations") != nullptr)
+  if (warning_of(analysis, "doubtful: the iterations") != nullptr)
     doubts += "DOUBTFUL: these may be no iterations, see the warnings. ";
+  else if (const auto run = std::ranges::find_if(analysis.runs, is_guess);
+           run != analysis.runs.end())
+    doubts += fmt::format("DOUBTFUL: these may be no iterations (confidence {:.2f}). ",
+                          *run->profile.profiler.iteration_confidence);
   if (has_source(analysis, kNoIteration))
     doubts +=
-        "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, run Python "
-        "programs with --torch, or set INLINE_PROF_ITERATION. ";
+        "DOUBTFUL: no iteration was found. Mark the steps with PROFILE_ITERATION, in Python with "
+        "--torch or inline_prof.torch.iteration(), or set INLINE_PROF_ITERATION. ";
   // A warning of the library's (libinject/session/completeness.cpp).
   if (std::ranges::any_of(analysis.runs, [](const join::Run& run) {
         return std::ranges::any_of(run.profile.warnings, [](const std::string& warning) {

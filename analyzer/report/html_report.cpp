@@ -227,7 +227,7 @@ Json causes_json(const std::vector<join::Cause>& causes) {
   for (const join::Cause& cause : causes)
     json.push_back(
         Json::array({cause.name, number(cause.gain_us), number(cause.gain_percent),
-                     number(cause.share_percent), cause.rows, cause.advice,
+                     number(cause.share_percent), cause.rows, cause.unit, cause.advice,
                      readable_name(cause.where), cause.row ? Json(*cause.row) : Json()}));
   return json;
 }

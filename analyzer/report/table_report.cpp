@@ -168,7 +168,7 @@ void write_causes(std::string& out, const join::Analysis& analysis, std::size_t 
     const join::Cause& cause = causes[i];
     const std::string kernels =
         cause.rows == 0 ? ""
-                        : fmt::format(": {}, {} of the step", counted(cause.rows, "kernel"),
+                        : fmt::format(": {}, {} of the step", counted(cause.rows, cause.unit),
                                       part_of_step(cause.share_percent, "%", cause.time_us));
     const std::string percent =
         cause.gain_percent ? fmt::format("{:.1f}%", *cause.gain_percent) : "-";

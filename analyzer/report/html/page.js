@@ -178,9 +178,9 @@ function showCauses(layers) {
   if (data.causes.length === 0) {
     for (const link of document.querySelectorAll('.verdict a[href="#causes"]')) link.href = '#totals';
   }
-  for (const [name, gain, gainPercent, share, rows, advice, where, row] of data.causes) {
+  for (const [name, gain, gainPercent, share, rows, unit, advice, where, row] of data.causes) {
     const item = element('li', {}, element('b', {}, name), ': ' + (gainPercent === null ? '' : gainPercent.toFixed(1) + ' %, ') + microseconds(gain) + ' us' +
-        (rows > 0 ? ' of ' + rows + (rows === 1 ? ' kernel' : ' kernels') +
+        (rows > 0 ? ' of ' + rows + ' ' + unit + (rows === 1 ? '' : 's') +
             (share === null ? '' : (rows === 1 ? ' that takes ' : ' that take ') + share.toFixed(1) + ' %') : '') + '; ' + advice + ' ');
     item.append(row === null ? where : button(where, () => layers.choose(row)));
     byId('cause-list').append(item);

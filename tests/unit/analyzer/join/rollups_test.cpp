@@ -165,6 +165,22 @@ TEST(Rollups, AReceiveThatWaitsForItsStageIsACause) {
               ElementsAre("collectives that take longer than their transfer"));
 }
 
+TEST(Rollups, OfOptimizersThatPyTorchDoesNotFuseTheStepIsCompiled) {
+  const auto causes = find_causes(rolled_up({EventBuilder("optimizer.step", 0, 1)
+                                                 .layer("optimizer.RMSprop")
+                                                 .op(op_of("PROFILE_OP"))
+                                                 .samples_us({90}),
+                                             EventBuilder("optimizer.step", 1, 2)
+                                                 .layer("optimizer.Adam")
+                                                 .op(op_of("PROFILE_OP"))
+                                                 .samples_us({80})},
+                                            200));
+  ASSERT_THAT(names_of(causes), ElementsAre("unfused optimizer", "unfused optimizer"));
+  EXPECT_THAT(causes[0].advice, HasSubstr("torch.compile(optimizer.step)"));
+  EXPECT_THAT(causes[1].advice, HasSubstr("fused=True"));
+  EXPECT_EQ(causes[0].unit, "row") << "a step is several kernels";
+}
+
 TEST(Rollups, ACollectiveThatWaitsIsNoSlowKernel) {
   JoinOptions options;
   options.machine = builtin_machine("h200-sxm-141gb");

@@ -28,6 +28,16 @@ TEST(Findings, SayThatNoIterationWasFound) {
   profile.warnings = {"INLINE_PROF_TORCH is 1, but no PyTorch was hooked in this process: ..."};
   EXPECT_THAT(findings(joined(profile)).what,
               HasSubstr("No PyTorch was hooked, so no module has a name: see the warnings. The"));
+  profile.events.front() = EventBuilder("a", 0, 1);
+  EXPECT_EQ(findings(joined(profile)).next, "Run longer, and say where an iteration begins.");
+}
+
+TEST(Findings, DoubtIterationsThatWereGuessed) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({40})}, 50);
+  profile.profiler.iteration_source = "auto";
+  profile.profiler.iteration_confidence = 0.45;
+  EXPECT_THAT(findings(joined(profile)).what,
+              StartsWith("DOUBTFUL: these may be no iterations (confidence 0.45). An iteration "));
 }
 
 TEST(Findings, SayThatLongerIterationsHoldMuchOfTheTime) {
