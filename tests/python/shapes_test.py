@@ -62,6 +62,28 @@ class LlamaRMSNorm(nn.Module):
         return x
 
 
+class LayerNorm(nn.Module):
+    """x-transformers' has one of PyTorch's inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.ln = nn.LayerNorm(8)
+
+    def forward(self, x):
+        return self.ln(x) * 2
+
+
+class Embedding(nn.Module):
+    """As many models name what adds positions to words."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(50, 8), nn.Embedding(3, 8)
+
+    def forward(self, x):
+        return self.words(x) + self.positions(torch.arange(3))
+
+
 class FlashSelfAttention(nn.Module):
     causal = True
 
@@ -124,6 +146,19 @@ class ShapesTest(HookedTest):
         self.check(nn.LayerNorm(8), (x,), "norm", "norm", shape, {"pass": "backward"})
         self.check(LlamaRMSNorm(), (x,), "norm", "norm", shape)
         self.check(nn.LayerNorm((3, 8)), (x,), "norm", "norm", dict(shape, rows=2, cols=24))
+
+    def test_a_module_around_others_leaves_the_label_to_them(self):
+        self.check(LayerNorm(), (torch.ones(2, 3, 8, requires_grad=True),), "norm", "norm",
+                   {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
+        Embedding()(torch.zeros(2, 3, dtype=torch.long))
+        self.assertEqual(self.abi.labels[2:], ["embedding.start", "embedding.stop"] * 2)
+        model = LayerNorm()
+        optimizer = torch.optim.SGD([nn.Parameter(torch.ones(2))], lr=0.1)
+        self.abi.wanted &= ~WANTS_LAYERS
+        optimizer.step()
+        self.abi.labels.clear()
+        model(torch.ones(2, 8))
+        self.assertEqual(self.abi.labels, ["norm.start", "norm.stop"])
 
     def test_softmax(self):
         self.check(nn.Softmax(dim=1), (torch.ones(2, 5, requires_grad=True),), "softmax", "softmax",

@@ -132,12 +132,13 @@ def _backward(module, attributes):
 class Description:
     """One kind of operation."""
 
-    def __init__(self, label, kind, forward, node="", backward=_backward):
+    def __init__(self, label, kind, forward, node="", backward=_backward, is_leaf=False):
         self.label = label.encode()
         self.kind = kind
         self.forward = forward  # (module, args) -> attributes, or None
         self.node = node  # how the name of its autograd node begins; empty: no single one
         self.backward = backward  # (module, attributes of the forward pass) -> attributes, or None
+        self.is_leaf = is_leaf  # a module of that name with others inside leaves the work to them
         self.start = (label + ".start").encode()
         self.stop = (label + ".stop").encode()
         self.backward_label = (label + ".backward").encode()
@@ -145,21 +146,21 @@ class Description:
         self.backward_stop = (label + ".backward.stop").encode()
 
 
-_NORM = Description("norm", "norm", _norm, "NativeLayerNormBackward")
+_NORM = Description("norm", "norm", _norm, "NativeLayerNormBackward", is_leaf=True)
 # Written in Python, most of them: many nodes.
-_RMS_NORM = Description("norm", "norm", _norm, "FusedRmsNormBackward")
+_RMS_NORM = Description("norm", "norm", _norm, "FusedRmsNormBackward", is_leaf=True)
 _TABLE_BATCHED = Description("embedding", "embedding", _table_batched, "SplitLookupFunction",
                              _table_batched_backward)
 
 _MODULES = {
     # Their backward passes fill the table's gradient: the launches are known by their operators.
-    "Embedding": Description("embedding", "embedding", _embedding),
-    "EmbeddingBag": Description("embedding", "embedding", _embedding_bag),
+    "Embedding": Description("embedding", "embedding", _embedding, is_leaf=True),
+    "EmbeddingBag": Description("embedding", "embedding", _embedding_bag, is_leaf=True),
     "SplitTableBatchedEmbeddingBagsCodegen": _TABLE_BATCHED,
     "DenseTableBatchedEmbeddingBagsCodegen": Description("embedding", "embedding", _table_batched),
     "LayerNorm": _NORM,
     "FusedLayerNorm": _NORM,
-    "Softmax": Description("softmax", "softmax", _softmax, "SoftmaxBackward"),
+    "Softmax": Description("softmax", "softmax", _softmax, "SoftmaxBackward", is_leaf=True),
     "FlashSelfAttention": Description("attention", "attention", _flash_self_attention,
                                       "FlashAttnQKVPackedFunc"),
     "FlashCrossAttention": Description("attention", "attention", _flash_cross_attention,
@@ -176,12 +177,23 @@ def plain_class(module):
     return bases[1] if is_sharded else kind
 
 
-def of_module(module):
-    """Returns the Description of a module, None if it is unknown."""
+def of_class(module):
+    """Returns the Description of a module's class, None if it is unknown."""
     name = plain_class(module).__name__
     if name.endswith("RMSNorm"):
         return _RMS_NORM
     return _MODULES.get(name)
+
+
+def fits(description, module):
+    """Returns whether the Description of its class is that of the module."""
+    return not (description.is_leaf and module._modules)
+
+
+def of_module(module):
+    """Returns the Description of a module, None if it is unknown."""
+    description = of_class(module)
+    return description if description is not None and fits(description, module) else None
 
 
 def _sdpa(_, args):

@@ -68,17 +68,17 @@ class Shapes:
         def description_of(module):
             kind = type(module)
             if kind not in known:
-                known[kind] = descriptions.of_module(module)
+                known[kind] = descriptions.of_class(module)
             return known[kind]
 
         def enter(module, args):
             description = description_of(module)
-            if description is not None:
+            if description is not None and descriptions.fits(description, module):
                 self._guarded(self.enter, description, module, args)
 
         def leave(module, args, result):
             description = description_of(module)
-            if description is not None:
+            if description is not None and descriptions.fits(description, module):
                 self._guarded(self.leave, description, module, args, result)
                 if next(labels) % _LABELS == 0:
                     self._guarded(on_labels)
