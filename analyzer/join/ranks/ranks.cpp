@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 
 namespace inline_prof::join {
@@ -183,10 +184,17 @@ std::vector<std::vector<RankSummary>> stages_of(const std::vector<RankSummary>& 
   return stages;
 }
 
-// Refuses ranks of different programs.  Those of one may differ in some kernels, as where their
-// batches differ in size.
-void check_lists(const std::vector<RankSummary>& ranks, std::vector<std::string>& warnings) {
+// Returns the events that all ranks have and that are the same work on each, in the order of their
+// names.  Ranks of one program may differ in some kernels, as where their batches differ in size:
+// behind one that only some ranks have, the occurrences of its name are others.  Refuses ranks of
+// different programs.
+std::vector<RankEvent> common_events(const std::vector<RankSummary>& ranks,
+                                     std::vector<std::string>& warnings) {
   const RankSummary& first = ranks.front();
+  const auto name_and_layer = [](const RankEvent& event) {
+    return std::pair(std::get<0>(event).str(), std::get<1>(event).str());
+  };
+  std::set<std::pair<std::string, std::string>> uneven;
   std::string difference;
   std::size_t others = 0;
   for (const RankSummary& rank : ranks) {
@@ -202,6 +210,8 @@ void check_lists(const std::vector<RankSummary>& ranks, std::vector<std::string>
     }
     if (different.empty()) continue;
     different = in_order(different);
+    for (const RankEvent& event : different)
+      uneven.insert(name_and_layer(event));
     const bool is_of_first = first.events->places.contains(different.front());
     const std::string words = fmt::format(
         "{} and {} have different events ({} in one of them only, the first is \"{}\" in {})",
@@ -211,21 +221,13 @@ void check_lists(const std::vector<RankSummary>& ranks, std::vector<std::string>
       throw std::invalid_argument(words + ": ranks that ran different programs cannot be compared");
     if (others++ == 0) difference = words;
   }
-  if (others == 0) return;
-  warnings.push_back(
-      fmt::format("{}{}: those that all ranks have are compared", difference,
-                  others > 1 ? fmt::format(", as have {} more files", others - 1) : ""));
-}
-
-// The events that all of the ranks have, in the order of their names.
-std::vector<RankEvent> common_events(const std::vector<RankSummary>& ranks) {
-  std::vector<RankEvent> common = in_order(ranks.front().events->in_file_order);
-  const RankEvents* known = ranks.front().events.get();
-  for (const RankSummary& rank : ranks) {
-    if (rank.events.get() == known) continue;
-    known = rank.events.get();
-    std::erase_if(common, [&](const RankEvent& event) { return !known->places.contains(event); });
-  }
+  if (others > 0)
+    warnings.push_back(
+        fmt::format("{}{}: those that all ranks have are compared", difference,
+                    others > 1 ? fmt::format(", as have {} more files", others - 1) : ""));
+  std::vector<RankEvent> common = in_order(first.events->in_file_order);
+  std::erase_if(common,
+                [&](const RankEvent& event) { return uneven.contains(name_and_layer(event)); });
   return common;
 }
 
@@ -358,14 +360,15 @@ double ratio_as_a_whole(std::vector<RatioAndTime> events) {
 }
 
 void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
-                     const RankOptions& options, RankComparison& result) {
+                     const std::vector<RankEvent>& events, const RankOptions& options,
+                     RankComparison& result) {
   std::vector<DevicePlace> places;
   for (const RankSummary::Device* device : devices)
     places.push_back({device->device.host, device->device.rank, device->device.local_device});
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
   std::vector<std::vector<RatioAndTime>> ratios(devices.size());
-  for (const RankEvent& event : common_events(ranks)) {
+  for (const RankEvent& event : events) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
     const EventTimes times = times_of(devices, event);
@@ -606,23 +609,25 @@ RankComparison compare_ranks(std::vector<RankSummary> ranks, const RankOptions& 
   RankComparison result;
   if (ranks.empty()) return result;
   join_restarts(ranks, result, options.least_ratio);
+  refuse_other_layout(ranks, options.layout);
+  result.events = ranks.front().events->in_file_order.size();
+  const auto compare = [&](const std::vector<RankSummary>& group) {
+    const std::vector<RankEvent> events = common_events(group, result.warnings);
+    find_stragglers(group, devices_of(group), events, options, result);
+    return events.size();
+  };
   const std::vector<std::vector<RankSummary>> stages = stages_of(ranks);
   for (const std::vector<RankSummary>& stage : stages) {
-    check_lists(stage, result.warnings);
+    compare(stage);
     PipelineStage& own = result.stages.emplace_back();
     for (const RankSummary& rank : stage)
       own.ranks.push_back(rank.facts.rank.value_or(-1));
     own.times = median_of(stage);
   }
-  if (stages.empty()) check_lists(ranks, result.warnings);
-  refuse_other_layout(ranks, options.layout);
+  if (stages.empty()) result.events = compare(ranks);
   const Devices devices = devices_of(ranks);
   result.phase = ranks.front().phase;
   result.devices = devices.size();
-  result.events = common_events(ranks).size();
-  for (const std::vector<RankSummary>& stage : stages)
-    find_stragglers(stage, devices_of(stage), options, result);
-  if (stages.empty()) find_stragglers(ranks, devices, options, result);
   split_collectives(ranks, result);
   mark_names_met_twice(devices, result);
   std::vector<FileFacts> facts;

@@ -115,6 +115,26 @@ TEST(RanksOfOneProgram, AreComparedInWhatAllLaunch) {
                        "\"large\" in rank2): those that all ranks have are compared"));
 }
 
+// Behind a kernel that one rank has more, the occurrences of its name are other work.
+TEST(RanksOfOneProgram, AreNotComparedInNamesOfWhichOneHasMore) {
+  const auto events = [](std::vector<double> gemms_us) {
+    std::vector<read::Event> list{EventBuilder("fill", 0, 1).samples_us({2}),
+                                  EventBuilder("add", 1, 2).samples_us({2}),
+                                  EventBuilder("sum", 2, 3).samples_us({2})};
+    for (std::size_t i = 0; i < gemms_us.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      list.push_back(EventBuilder("gemm", at + 3, at + 4).occurrence(at).samples_us({gemms_us[i]}));
+    }
+    return list;
+  };
+  const RankComparison comparison = compare_ranks(
+      {rank_of(0, events({50, 7})), rank_of(1, events({50, 7})), rank_of(2, events({7, 50, 7}))},
+      {});
+  EXPECT_EQ(comparison.events, 3U);
+  EXPECT_THAT(comparison.stragglers, IsEmpty()) << "its second product is the others' first";
+  EXPECT_THAT(comparison.slow_devices, IsEmpty());
+}
+
 // Their schedules, which depend on the lists of events, measure a collective in other iterations.
 TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredOnAll) {
   const auto events = [](double us, std::int64_t iteration) {

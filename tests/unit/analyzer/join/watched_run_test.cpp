@@ -301,6 +301,7 @@ TEST(Recurrences, StagesOfAPipelineAreNoPeers) {
   for (std::int64_t rank = 0; rank < 4; ++rank) {
     read::Profile profile = watched_profile(rank, 10, [&](double) { return rank < 2 ? 1.0 : 1.5; });
     profile.profiler.event_list_hash = rank < 2 ? "first" : "last";
+    profile.events.front().name = profile.profiler.event_list_hash;
     files.push_back(file_of(profile));
   }
   EXPECT_THAT(watched_run(std::move(files)).recurrences, IsEmpty());
