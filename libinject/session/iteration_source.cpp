@@ -348,6 +348,23 @@ void IterationSource::search_again(const char* reason) {
   begin_warmup_again();
 }
 
+void IterationSource::give_way_to_calls() {
+  const RunState now = session_.state();
+  if (!is_guessed_ || (now != RunState::kDiscovering && now != RunState::kMeasuring)) return;
+  if (now == RunState::kMeasuring) {
+    if (!session_.phases.may_find_another()) return;
+    sys::on_large_stack(
+        [&] { session_.phases.leave(session_.phases.start(), "they were parts of others"); });
+  }
+  begin_warmup_again();
+  end_search();
+  const std::lock_guard lock(session_.run.mutex);
+  session_.run.iteration_source = "none";
+  session_.run.iteration_confidence = 1;
+  session_.run.iteration_launches = 0;
+  session_.run.other_period = 0;
+}
+
 void IterationSource::judge_what_was_left() {
   std::uint64_t inside = 0;
   bool is_period = false;

@@ -288,6 +288,7 @@ void Session::iteration_starts(IterationMark mark) {
       if (state() == RunState::kDiscovering) discovery.begin_anew();
     }
     if (is_call) {
+      source.give_way_to_calls();
       launch::filter.remove(launch::LaunchFilter::kSearching);
       // The launches that told iterations are wrong if a call comes elsewhere.
       if (source.is_told_by_launches()) source.note_end_of_iterations();

@@ -105,6 +105,22 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
   EXPECT_THAT(run.output, HasSubstr("it ended before anything was timed"));
 }
 
+// A program plays before it trains: the warm-up of what was guessed, or its first samples, are
+// forgotten once it says itself where iterations begin.
+TEST(Iterations, ThatWereGuessedGiveWayToThoseThatAreMarked) {
+  for (const char* const plays : {"play:6:16", "play:6:60"}) {
+    const ProfiledRun run("host_phases", {.arguments = {"--times=30", plays, "update:20:4:marked"},
+                                          .environment = {"INLINE_PROF_REPEAT=1"}});
+    const json& profiler = run.profile["profiler"];
+    EXPECT_EQ(profiler["iteration_source"], "macro") << plays << run.output;
+    EXPECT_EQ(profiler["iteration_confidence"], 1);
+    EXPECT_FALSE(profiler.contains("iteration_launches"));
+    ASSERT_EQ(run.profile["phases"].size(), 1U) << run.output;
+    EXPECT_EQ(run.profile["phases"][0]["kernel_launches"], 22);
+    EXPECT_EQ(run.profile["phases"][0]["iteration_source"], "macro");
+  }
+}
+
 // The 32 micro-steps before each update are measured as iterations until updates have come some
 // times: their samples are thrown away.
 TEST(Iterations, AreLearntAnewWhereMicroStepsWereMeasured) {

@@ -10,6 +10,7 @@
 //   pause=N  microseconds that the program sleeps after an iteration
 //   random   an iteration launches kernels drawn from 200
 //   empty    an iteration launches nothing
+//   marked   an iteration begins with PROFILE_ITERATION
 // An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
 // `--marks` it begins with PROFILE_ITERATION; with `--asks` the program asks as our Python package
 // does.  The stages run N times one after the other.  Prints "host ok" if the program has no
@@ -31,6 +32,7 @@ struct Stage {
   bool is_graph = false;
   bool is_random = false;
   bool is_empty = false;
+  bool is_marked = false;
   unsigned grid = 0;
   unsigned first_grid = 0;
   unsigned pause_us = 0;
@@ -49,6 +51,7 @@ Stage stage_of(const std::string& text) {
   stage.is_graph = more.has("graph");
   stage.is_random = more.has("random");
   stage.is_empty = more.has("empty");
+  stage.is_marked = more.has("marked");
   stage.grid = static_cast<unsigned>(more.number("grid", 16));
   stage.first_grid = static_cast<unsigned>(more.number("one", static_cast<int>(stage.grid)));
   stage.pause_us = static_cast<unsigned>(more.number("pause", 0));
@@ -64,7 +67,7 @@ class Program {
     const auto& kernels = kernels_of(stage);
     if (stage.is_graph && !graphs_.contains(stage.name)) graphs_[stage.name] = capture(kernels);
     for (int i = 0; i < stage.iterations; ++i) {
-      if (marks) PROFILE_ITERATION();
+      if (marks || stage.is_marked) PROFILE_ITERATION();
       if (stage.is_empty) continue;
       if (stage.is_graph) {
         CHECK(cuGraphLaunch(graphs_[stage.name], stream_));
