@@ -84,8 +84,8 @@ class IterationSource {
   // ended, or are in doubt, or a search behind it was given up.
   void search_again(const char* reason);
 
-  // The application says itself where iterations begin: what was guessed before is forgotten, unless
-  // all of it is recorded.
+  // The application says itself where iterations begin: what was guessed before is forgotten,
+  // unless all of it is recorded.
   void give_way_to_calls();
 
   // --- Launches in place of calls.  An application that can be told to call again (trigger.hpp)
