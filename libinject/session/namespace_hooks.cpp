@@ -9,7 +9,7 @@
 
 namespace {
 
-// Where the call is refused, it is made once more without the writer's thread.
+// A call that is refused is made once more without the writer's thread.
 int without_our_thread(const char* name, int first, int second) noexcept {
   using namespace inline_prof;
   const auto next = reinterpret_cast<int (*)(int, int)>(sys::glibc_dlsym()(RTLD_NEXT, name));

@@ -412,7 +412,7 @@ void leave_for_a_namespace() {
 // --- process 1, which signals do not end that are left to the system
 
 void first_process() {
-  // Where there are no such namespaces, it is a process as any other.
+  // Without such namespaces it is a process as any other.
   if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return;
   in_a_child([] {
     open_gpu_and_train_with_a_slip();
