@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::schedule {
@@ -29,15 +30,17 @@ class Alignment {
   [[nodiscard]] Extent best() {
     Extent best;
     double best_score = 0;
+    std::uint32_t of_row = LaunchLog::kNone;  // the kernel of the launch behind
     score_ = 0;
     while (at_.launches < before_.size()) {
       if (cycle_.varies[launch(0)]) {
         ++at_.launches;
       } else if (launch(0) == steady(0)) {
-        if (log_.weight(launch(0)) != 1 || steady(0) != steady(1)) score_ += log_.weight(launch(0));
+        if (log_.weight(launch(0)) != 1 || steady(0) != of_row) score_ += log_.weight(launch(0));
+        of_row = steady(0);
         ++at_.launches;
         ++at_.steady;
-        if (score_ > best_score) {
+        if (score_ >= best_score) {
           best_score = score_;
           best = at_;
         }
@@ -158,13 +161,11 @@ constexpr double kMostInCommon = 0.2;
 // The most that an iteration and what comes before the first one end with, likewise: an optimizer's
 // step, before steps are captured in a graph.
 constexpr double kLongestEnd = 0.3;
+constexpr double kNearly = 0.05;  // likewise, of launches before the wait
 // Launches behind a wait that the first iteration may be found to lack; likewise.
 constexpr std::size_t kMostMissed = 2;
-// Waits of an iteration: of several, not each is where it begins or ends.
-constexpr std::size_t kFewestInside = 3;
 
-Boundary behind_wait(const LaunchLog& log, std::size_t first_regular, const Cycle& cycle,
-                     Boundary boundary) {
+Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
   const Round round(cycle.steady.size());
   std::size_t to_next = round.size();
   std::size_t from_last = round.size();
@@ -192,11 +193,10 @@ Boundary behind_wait(const LaunchLog& log, std::size_t first_regular, const Cycl
       (boundary.is_known && (begins_there || static_cast<double>(early) > kLongestEnd * between)))
     return boundary;
   if (at == log.waits().end()) return boundary;
-  // Waits where the data choose experts in each layer tell no beginning: another thread's backward
-  // passes tell that this trains.
-  const bool trains = !log.turns().empty() && log.turns().back() >= first_regular;
-  if (trains && boundary.is_known && cycle.waits.size() >= kFewestInside &&
-      is_new(log, boundary.first_launch))
+  // A set-up's end is told from an iteration's, unless a wait tells nearly the same.
+  if (boundary.is_known && static_cast<double>(early) > kNearly * between &&
+      is_new(log, boundary.first_launch) &&
+      (!log.turns().empty() || is_behind_others(log, boundary.first_launch, cycle)))
     return boundary;
   return {.first_launch = *at,
           .steady_index = round.behind(boundary.steady_index, to_next),
@@ -253,13 +253,14 @@ std::size_t launch_at(const LaunchLog& log, std::size_t begin, const Cycle& cycl
 
 // Returns true for launches that a loop over the parameters makes: their averages, or a second
 // network that follows the first.
-bool is_loop_over_parameters(const Cycle& cycle, std::size_t from, std::size_t count) {
+bool is_loop_over_parameters(const LaunchLog& log, const Cycle& cycle, std::size_t from,
+                             std::size_t count) {
   constexpr std::size_t most_kernels = 4;
   std::vector<std::uint32_t> kernels;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t kernel = cycle.steady[(from + i) % cycle.steady.size()];
     if (std::ranges::find(kernels, kernel) != kernels.end()) continue;
-    if (kernels.size() == most_kernels) return false;
+    if (kernels.size() == most_kernels || log.weight(kernel) != 1) return false;
     kernels.push_back(kernel);
   }
   return true;
@@ -288,7 +289,7 @@ Boundary behind_updates(const LaunchLog& log, std::size_t first_regular, const C
   const std::size_t end_before = round.behind(boundary.steady_index, size - behind);
   const bool lies_there =
       boundary.is_known && ((behind <= to_wait_from(end_before) && is_near(end_before, behind)) ||
-                            is_loop_over_parameters(cycle, end_before, behind));
+                            is_loop_over_parameters(log, cycle, end_before, behind));
   const std::size_t to_wait = to_wait_from(updates.end);
   if (lies_there && (!is_near(updates.end, to_wait) || is_new(log, boundary.first_launch)))
     return boundary;
@@ -348,6 +349,126 @@ bool has_new_kernel(const LaunchLog& log, std::size_t first, const Cycle& cycle)
   return std::ranges::any_of(cycle.steady, [&](std::uint32_t kernel) { return !is_met[kernel]; });
 }
 
+// Lets the iterations begin with the launches that all of them have before the first steady one,
+// though their kernels vary otherwise.
+void begin_with_varying(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                        const Cycle& cycle, Boundary& boundary) {
+  constexpr std::size_t looked_at = 16;
+  const Launches launches = log.launches();
+  std::size_t first = boundary.first_launch;
+  while (cycle.varies[launches[first]])
+    ++first;
+  const std::size_t last = positions.size() - 1;
+  std::vector<std::uint32_t> starts;
+  for (std::size_t i = std::max(cycle.first_segment, last - std::min(last, looked_at)); i < last;
+       ++i)
+    starts.push_back(
+        static_cast<std::uint32_t>(launch_at(log, positions[i], cycle, boundary.steady_index)));
+  std::size_t count = 0;
+  const auto is_one_more = [&] {
+    const std::uint32_t kernel = launches[first - 1 - count];
+    return cycle.varies[kernel] && std::ranges::all_of(starts, [&](std::size_t start) {
+             return start > count && launches[start - 1 - count] == kernel;
+           });
+  };
+  while (count < first &&
+         (!std::binary_search(log.waits().begin(), log.waits().end(), first - count) ||
+          log.is_by_other_thread(first - count)) &&
+         is_one_more())
+    ++count;
+  boundary.first_launch = first - count;
+  if (count == 0) return;
+  for (std::uint32_t& start : starts)
+    start -= static_cast<std::uint32_t>(count);
+  boundary.starts = std::move(starts);
+}
+
+// Returns the places of the cycle behind which the thread changes.
+std::vector<std::size_t> turns_of(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                                  const Cycle& cycle) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = positions.size() - 1; i > 0; --i) {
+    if (positions[i] - positions[i - 1] != cycle.steady.size()) continue;
+    for (const std::uint32_t turn : log.turns()) {
+      if (turn >= positions[i - 1] && turn < positions[i])
+        places.push_back(turn - positions[i - 1]);
+    }
+    break;
+  }
+  return places;
+}
+
+// Returns true if the cycle may be several iterations, and an evaluation or a further step of one
+// network behind some of them: most of it repeats what updates parameters, has a backward pass, or
+// is waited for, and the rest has hardly other kernels. It is one iteration if it begins with a
+// rest without updates: a policy plays before it is trained.
+bool holds_iterations(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                      const Cycle& cycle, const Updates& updates, std::size_t begin) {
+  constexpr std::size_t fewest_times = 3;
+  constexpr std::size_t fewest_of_evaluation = 9;  // kernels: an optimizer's loop has fewer
+  const std::size_t size = cycle.steady.size();
+  const std::size_t length = cycle.inner_length;
+  if (length == 0) return false;
+  const Round round(size);
+  std::size_t run = 0;
+  std::size_t longest = 0;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < 2 * size; ++i) {
+    run = cycle.steady[i % size] == cycle.steady[(i + length) % size] ? run + 1 : 0;
+    if (run <= longest) continue;
+    longest = run;
+    end = i + 1;
+  }
+  const std::size_t times = (longest + length) / length;
+  const std::size_t covered = times * length;
+  if (times < fewest_times || covered >= size) return false;
+  const std::size_t part = round.behind(end, size - longest);
+  const auto count = [&](const std::vector<std::size_t>& places, std::size_t from,
+                         std::size_t most) {
+    return static_cast<std::size_t>(std::ranges::count_if(places, [&](std::size_t place) {
+      return round.distance(round.behind(part, from), place) < most;
+    }));
+  };
+  std::vector<bool> is_inside(log.kernel_count());
+  bool updates_inside = false;
+  for (std::size_t i = 0; i < length; ++i) {
+    const std::uint32_t kernel = cycle.steady[round.behind(part, i)];
+    is_inside[kernel] = true;
+    updates_inside = updates_inside || log.updates(kernel);
+  }
+  std::vector<bool> is_met(log.kernel_count());
+  bool trains = false;
+  std::size_t kernels = 0;
+  std::size_t known_kernels = 0;
+  for (std::size_t i = covered; i < size; ++i) {
+    const std::uint32_t kernel = cycle.steady[round.behind(part, i)];
+    trains = trains || log.updates(kernel);
+    if (is_met[kernel]) continue;
+    is_met[kernel] = true;
+    ++kernels;
+    known_kernels += is_inside[kernel] ? 1U : 0U;
+  }
+  const std::vector<std::size_t> turns = turns_of(log, positions, cycle);
+  if (trains || count(turns, covered, size - covered) > 1)
+    return known_kernels == kernels && count(updates.ends, 0, length) > 1;
+  if (!turns.empty() && round.distance(round.behind(part, covered), begin) < size - covered)
+    return false;
+  return updates_inside ||
+         (kernels >= fewest_of_evaluation && 2 * known_kernels >= kernels &&
+          (count(turns, 0, covered) >= 2 * times || count(cycle.waits, 0, covered) >= times));
+}
+
+// Returns true if a row of launches of one kernel begins in the set-up and goes on in the first
+// iteration: it may end an iteration as well.
+bool is_in_row(const LaunchLog& log, std::size_t first) {
+  constexpr std::size_t longest = 2;  // copies of a batch
+  const Launches launches = log.launches();
+  const auto begin = launches.begin() + static_cast<std::ptrdiff_t>(first);
+  return first != 0 && std::all_of(begin, begin + longest + 1, [&](std::uint32_t kernel) {
+           return kernel == launches[first - 1];
+         });
+}
+
 }  // namespace
 
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
@@ -365,15 +486,18 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   const bool is_told_by_launches =
       boundary.is_known && !is_trained_before &&
       (boundary.first_launch == 0 ||
-       (is_behind_wait() && (!updates.is_short || is_new(log, boundary.first_launch))));
+       (is_behind_wait() && !log.updates(cycle.steady[boundary.steady_index]) &&
+        (!updates.is_short || is_new(log, boundary.first_launch))));
   if (!is_told_by_launches && updates.is_short) {
     boundary = behind_updates(log, positions[cycle.first_segment], cycle, updates, boundary);
   } else if (!is_told_by_launches && !cycle.waits.empty()) {
-    boundary = behind_wait(log, positions[cycle.first_segment], cycle, boundary);
+    boundary = behind_wait(log, cycle, boundary);
   }
+  begin_with_varying(log, positions, cycle, boundary);
   const std::size_t first = boundary.first_launch;
-  const std::size_t at =
-      launch_at(log, positions[cycle.first_segment], cycle, boundary.steady_index);
+  const std::size_t at = boundary.starts.empty() ? launch_at(log, positions[cycle.first_segment],
+                                                             cycle, boundary.steady_index)
+                                                 : boundary.starts.front();
   const bool is_behind_steady = at == 0 || !cycle.varies[log.launches()[at - 1]];
   // Any step of several networks that are updated in turn may be the last.
   const bool is_behind_any = is_trained_before && !updates.is_short && updates.ends.size() > 1;
@@ -382,7 +506,9 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
       (is_behind_steady && is_new(log, first)) ||
       (is_behind_wait() && (log.dropped() != 0 || has_new_kernel(log, first, cycle) ||
                             cycle.steady.size() < kFewestOfTraining));
-  boundary.is_sure = boundary.is_sure && !is_behind_any;
+  boundary.is_sure = boundary.is_sure && !is_behind_any &&
+                     (is_behind_wait() || !is_in_row(log, first)) &&
+                     !holds_iterations(log, positions, cycle, updates, boundary.steady_index);
   return boundary;
 }
 
@@ -390,6 +516,8 @@ bool is_behind_others(const LaunchLog& log, std::size_t first, const Cycle& cycl
   constexpr std::size_t looked_at = 8;
   const Launches last =
       log.launches().subspan(first - std::min(first, looked_at), std::min(first, looked_at));
+  if (std::adjacent_find(last.begin(), last.end(), std::not_equal_to<>()) == last.end())
+    return true;
   return std::ranges::none_of(last, [&](std::uint32_t kernel) {
     return cycle.varies[kernel] || std::ranges::find(cycle.steady, kernel) != cycle.steady.end();
   });

@@ -66,10 +66,15 @@ std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t sin
   return Gaps{.median = gap, .irregular = irregular + shorter};
 }
 
-// Returns the last launch of the last kernel that is launched exactly once in the iteration, and in
-// no evaluation; or else of one that is launched several times without the first one in between.
-std::optional<std::size_t> last_anchor(const std::vector<std::uint32_t>& iteration,
-                                       const Cycle& cycle) {
+struct LastLaunch {
+  std::size_t place = 0;
+  bool is_group = false;
+};
+
+// Returns the last launches of kernels that are launched once in the iteration, or several times
+// without the first one in between, and in no evaluation; the last one first.
+std::vector<LastLaunch> anchors_of(const std::vector<std::uint32_t>& iteration,
+                                   const Cycle& cycle) {
   std::vector<std::uint32_t> times(cycle.varies.size());
   std::vector<std::size_t> firsts_before(times.size());
   std::vector<bool> is_anchor(times.size());
@@ -80,11 +85,12 @@ std::optional<std::size_t> last_anchor(const std::vector<std::uint32_t>& iterati
     is_anchor[kernel] = !cycle.interrupts[kernel] && (times[kernel] == 1 || is_anchor[kernel]) &&
                         firsts_before[kernel] == firsts;
   }
-  std::optional<std::size_t> result;
-  for (std::size_t last = iteration.size(); last-- > 0;) {
-    if (!is_anchor[iteration[last]]) continue;
-    if (times[iteration[last]] == 1) return last;
-    if (!result) result = last;
+  std::vector<LastLaunch> result;
+  for (std::size_t place = iteration.size(); place-- > 0;) {
+    const std::uint32_t kernel = iteration[place];
+    if (!is_anchor[kernel]) continue;
+    result.push_back({.place = place, .is_group = times[kernel] != 1});
+    is_anchor[kernel] = false;
   }
   return result;
 }
@@ -322,14 +328,19 @@ std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std:
   return result;
 }
 
-// Sorts; among candidates at nearly one distance the most regular come first.
-void IterationFinder::sort(std::vector<Candidate>& all) {
+// Sorts; among candidates at nearly one distance the most regular come first. One that updates
+// parameters is among those that are tried, since no evaluation has it.
+void IterationFinder::sort(std::vector<Candidate>& all) const {
   std::ranges::sort(all, [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
   for (auto group = all.begin(); group != all.end();) {
     const auto end = end_of_group(all, group);
     std::sort(group, end, [](const Candidate& a, const Candidate& b) {
       return std::pair(a.irregular, a.anchor.kernel) < std::pair(b.irregular, b.anchor.kernel);
     });
+    const auto update = std::find_if(
+        group, end, [&](const Candidate& one) { return log_.updates(one.anchor.kernel); });
+    if (update != end && update - group >= kAnchorsTried)
+      std::rotate(group + kAnchorsTried - 1, update, update + 1);
     group = end;
   }
 }
@@ -497,7 +508,8 @@ bool IterationFinder::settle_on_given() {
                 {.launches_per_iteration = period_,
                  .periods_seen = 1 + needed / period_,
                  .confidence = 1,
-                 .first_launch = log_.dropped() + start});
+                 .first_launch = log_.dropped() + start},
+                {});
 }
 
 // Returns true if the launches so far, searched with this period given, hold iterations of it, one
@@ -515,11 +527,15 @@ bool IterationFinder::would_be_found(std::size_t period) const {
 }
 
 bool IterationFinder::settle_on(const Cycle& cycle) {
+  constexpr std::size_t looked_at = 16;  // iterations
   const Boundary boundary =
       begins_at_waits(cycle)
           ? Boundary{.first_launch = positions_[cycle.first_segment],
                      .is_known = true,
-                     .is_sure = is_behind_others(log_, positions_[cycle.first_segment], cycle)}
+                     .is_sure = is_behind_others(log_, positions_[cycle.first_segment], cycle),
+                     .starts = {positions_.end() - static_cast<std::ptrdiff_t>(
+                                                       std::min(looked_at + 1, positions_.size())),
+                                positions_.end()}}
           : find_boundary(log_, positions_, cycle);
   boundary_is_sure_ = boundary.is_sure;
   is_between_updates_ = false;
@@ -534,7 +550,7 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
       .other_period = cycle.with_evaluation != 0 ? cycle.with_evaluation : cycle.inner_length};
   if (found.other_period != 0 && !would_be_found(found.other_period)) found.other_period = 0;
   if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
-  return settle(iteration, cycle, std::move(found));
+  return settle(iteration, cycle, std::move(found), boundary.starts);
 }
 
 bool IterationFinder::begins_at_waits(const Cycle& cycle) const {
@@ -543,25 +559,31 @@ bool IterationFinder::begins_at_waits(const Cycle& cycle) const {
   return !log_.is_by_other_thread(positions_.back());
 }
 
-// Their first launch may be of a kernel that varies: it is always the first, or the n-th, of that
-// kernel behind the anchor.
-bool IterationFinder::begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const {
-  constexpr std::size_t looked_at = 16;
-  const Launches all = log_.launches();
-  const std::size_t last = positions_.size() - 1;
-  const std::uint32_t first = all[positions_[last]];
-  std::optional<std::size_t> behind;
-  for (std::size_t i = last - std::min(last, looked_at); i < last; ++i) {
-    const Launches segment = all.subspan(positions_[i], positions_[i + 1] - positions_[i]);
-    const auto at = std::find(segment.rbegin(), segment.rend(), anchor);
-    const auto count = static_cast<std::size_t>(std::count(segment.rbegin(), at, first));
-    if (segment.front() != first || at == segment.rend() || (behind && *behind != count))
-      return false;
-    behind = count;
-  }
-  if (!behind) return false;
+// Lets `found` begin with a kernel that varies, at its n-th launch behind the anchor, if a follower
+// then finds most of `starts` and no others.
+bool IterationFinder::begin_with_varying(FoundIteration& found,
+                                         std::span<const std::uint32_t> starts) {
+  const Launches launches =
+      log_.launches().subspan(starts.front(), starts.back() + 1 - starts.front());
+  const std::uint32_t first = launches.back();
+  const auto anchor =
+      std::find(launches.rbegin() + 1, launches.rend(), log_.number_of(found.anchor));
+  FoundIteration by_number = found;
+  by_number.first = first;
+  by_number.anchor = log_.number_of(found.anchor);
+  by_number.firsts_after_anchor =
+      static_cast<std::size_t>(std::count(launches.rbegin(), anchor, first));
+  by_number.firsts_before_anchor = 0;
+  const auto followed = starts_in(launches, by_number);
+  allowance_ -= static_cast<Allowance>(launches.size());
+  const auto right = std::ranges::count_if(followed, [&](std::size_t start) {
+    return std::ranges::binary_search(starts, start + starts.front());
+  });
+  if (anchor == launches.rend() || followed.size() >= starts.size() ||
+      4 * static_cast<std::size_t>(right) < 3 * (starts.size() - 1))
+    return false;
   found.first = log_.symbol(first);
-  found.firsts_after_anchor = 1 + *behind;
+  found.firsts_after_anchor = by_number.firsts_after_anchor;
   found.firsts_before_anchor = 0;
   return true;
 }
@@ -585,23 +607,36 @@ std::size_t IterationFinder::firsts_of_evaluation(const FoundIteration& found) c
 
 // Sets what a follower needs to find the beginning of `iteration`.
 bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
-                             FoundIteration found) {
+                             FoundIteration found, std::span<const std::uint32_t> starts) {
+  constexpr std::size_t anchors_tried = 8;
   const std::uint32_t first = iteration.front();
   found.first = log_.symbol(first);
-  if (const auto last = last_anchor(iteration, cycle)) {
-    const auto anchor = iteration.begin() + static_cast<std::ptrdiff_t>(*last);
+  std::vector<LastLaunch> anchors = anchors_of(iteration, cycle);
+  const auto follow = [&](const LastLaunch& last) {
+    const auto anchor = iteration.begin() + static_cast<std::ptrdiff_t>(last.place);
     found.anchor = log_.symbol(*anchor);
-    found.is_group = std::find(iteration.begin(), anchor, *anchor) != anchor;
+    found.is_group = last.is_group;
     found.firsts_after_anchor =
         1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first));
     found.firsts_before_anchor =
         static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
-    if (!begins_at_waits(cycle)) {
-      // Each launch of a group would be an occurrence.
-      if (!found.is_group) anchor_ = {.kernel = *anchor};
-    } else if (!begin_behind_waits(found, *anchor)) {
-      return std::exchange(found_, std::nullopt).has_value();
+    return !starts.empty() && begin_with_varying(found, starts);
+  };
+  if (!anchors.empty()) {
+    const auto end =
+        anchors.begin() + static_cast<std::ptrdiff_t>(std::min(anchors_tried, anchors.size()));
+    if (starts.empty() || std::none_of(anchors.begin(), end, follow)) {
+      if (begins_at_waits(cycle)) return std::exchange(found_, std::nullopt).has_value();
+      if (!starts.empty()) {
+        boundary_is_sure_ = false;
+        found.confidence = std::min(found.confidence, kDoubtful);
+      }
+      const auto once = std::ranges::find(anchors, false, &LastLaunch::is_group);
+      follow(once == anchors.end() ? anchors.front() : *once);
     }
+    // Each launch of a group would be an occurrence.
+    if (!begins_at_waits(cycle) && !found.is_group)
+      anchor_ = {.kernel = log_.number_of(found.anchor)};
     if (cycle.with_evaluation != 0 && found.first_launch)
       found.firsts_of_evaluation = firsts_of_evaluation(found);
   } else if (const auto word = shortest_word(iteration, cycle.varies.size(), period_ != 0)) {

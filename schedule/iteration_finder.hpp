@@ -128,8 +128,9 @@ class IterationFinder {
   //   first; where they update no parameters that are known by name, and this has many kernels of
   //   its own, or neither waits, threads nor reductions are in them; where several kernels come
   //   together in some of them alone, or two or three launches that the host waits for behind every
-  //   n-th: these may be micro-steps; where the beginning is not sure (Boundary::is_sure); where a
-  //   follower misses a tenth of them; and where half as much as the iterations have was launched
+  //   n-th: these may be micro-steps; where the beginning is not sure (Boundary::is_sure), or
+  //   several iterations may be taken for one (holds_iterations() in iteration_boundary.cpp); where
+  //   a follower misses a tenth of them; and where half as much as the iterations have was launched
   //   since the last one
   // halved where the boundary is not known
   //
@@ -163,7 +164,7 @@ class IterationFinder {
   [[nodiscard]] std::vector<Candidate> kernels();
   [[nodiscard]] std::optional<Candidate> waits();
   [[nodiscard]] std::vector<Candidate> triples();
-  static void sort(std::vector<Candidate>& all);
+  void sort(std::vector<Candidate>& all) const;
   [[nodiscard]] static std::vector<Candidate>::iterator end_of_group(
       std::vector<Candidate>& all, std::vector<Candidate>::iterator group);
   [[nodiscard]] std::vector<std::uint32_t> positions(const Anchor& anchor, std::size_t most);
@@ -177,13 +178,15 @@ class IterationFinder {
   void note_presence(std::uint32_t kernel);
   [[nodiscard]] std::size_t launches_since() const;
   [[nodiscard]] bool still_holds();
-  [[nodiscard]] bool settle_on(const Cycle& cycle);
+  [[nodiscard, gnu::cold]] bool settle_on(const Cycle& cycle);
   [[nodiscard]] Readings readings_of_anchor(Readings readings) const;
   // Returns true if the host's waits are where the iterations begin: little else is steady.
   [[nodiscard]] bool begins_at_waits(const Cycle& cycle) const;
-  [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
-  [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
-                            FoundIteration found);
+  [[nodiscard, gnu::cold]] bool begin_with_varying(FoundIteration& found,
+                                                   std::span<const std::uint32_t> starts);
+  [[nodiscard, gnu::cold]] bool settle(const std::vector<std::uint32_t>& iteration,
+                                       const Cycle& cycle, FoundIteration found,
+                                       std::span<const std::uint32_t> starts);
   void doubt_what_is_not_followed(FoundIteration& found, const Cycle& cycle);
   // Returns true if it is another one than before.
   [[nodiscard]] bool take(FoundIteration found);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -22,6 +23,7 @@ constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other on
 constexpr double kMostlyInside = 0.5;           // of the launches are in the cycle
 constexpr double kMostForeign = 0.25;           // of an evaluation's launches: metrics, logs
 constexpr std::size_t kFewestRegular = 3;       // interruptions, to be called regular
+constexpr double kUsualUpdates = 0.9;      // of the segments update: a gradient scaler skips few
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
 constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
 constexpr std::size_t kMoreThanALayer =
@@ -422,7 +424,7 @@ class Study {
       launches += lengths.back();
     }
     cycle.is_settled = !reading.may_vary || !grows_or_shrinks(lengths);
-    if (reading.may_vary && reading.even_length == 0) {
+    if (reading.may_vary) {
       const Rare rare = rare_kernels(reading, regular);
       if (rare == Rare::kRegular) return std::nullopt;
       if (rare == Rare::kUndecided) cycle.is_settled = false;
@@ -667,30 +669,30 @@ class Study {
   // Finds the largest part that comes three times in a row or more and is a good part of the cycle.
   void look_inside(Cycle& cycle, const std::vector<std::uint32_t>& steady) {
     constexpr std::size_t tried = 12;
-    // The distance from each launch to the next one of its kernel.
-    std::vector<std::pair<std::uint32_t, std::size_t>> gaps;
-    std::vector<std::size_t> last(kernel_count_, steady.size());
-    for (std::size_t i = 0; i < steady.size(); ++i) {
-      const std::size_t before = std::exchange(last[steady[i]], i);
-      if (before != steady.size()) gaps.emplace_back(steady[i], i - before);
+    constexpr std::size_t compared = 4;
+    if (steady.size() < 3 * compared) return;
+    std::vector<std::pair<std::uint64_t, std::size_t>> places;  // of four launches in a row
+    for (std::size_t i = 0; i + compared <= steady.size(); ++i) {
+      std::uint64_t key = 0;
+      for (std::size_t j = i; j < i + compared; ++j)
+        key = key * HashBase::kValue + steady[j];
+      places.emplace_back(key, i);
     }
-    std::ranges::sort(gaps);
-    std::set<std::size_t, std::greater<>> lengths;  // each kernel's most frequent one
-    for (auto of_kernel = gaps.begin(); of_kernel != gaps.end();) {
-      auto best = of_kernel;
-      std::ptrdiff_t most = 0;
-      auto equal = of_kernel;
-      for (; equal != gaps.end() && equal->first == best->first;) {
-        const auto end =
-            std::find_if(equal, gaps.end(), [&](const auto& gap) { return gap != *equal; });
-        if (end - equal > most) {
-          most = end - equal;
-          best = equal;
-        }
-        equal = end;
+    std::ranges::sort(places);
+    // The most frequent distance from one to the next equal ones.
+    std::set<std::size_t, std::greater<>> lengths;
+    ValueCounts::Entry best;
+    values_.clear();
+    for (std::size_t i = 1; i <= places.size(); ++i) {
+      if (i < places.size() && places[i].first == places[i - 1].first) {
+        const std::size_t gap = places[i].second - places[i - 1].second;
+        const ValueCounts::Entry& known = values_.entries()[values_.add(gap)];
+        if (known.count > best.count) best = known;
+        continue;
       }
-      if (best->second > 1) lengths.insert(best->second);
-      of_kernel = equal;
+      if (best.value > 1 && best.count > 1) lengths.insert(best.value);
+      best = {};
+      values_.clear();
     }
     std::size_t left = tried;
     for (const std::size_t length : lengths) {
@@ -799,7 +801,8 @@ class Study {
     // It may be an iteration without the anchor, if that has no update that this lacks.
     const auto in_common = std::ranges::count_if(steady, [&](auto kernel) { return met[kernel]; });
     if ((!reading.updates || is_step(block)) &&
-        4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size()))
+        4 * in_common >= 3 * static_cast<std::ptrdiff_t>(steady.size()) &&
+        holds_most_of(block, steady))
       return false;
     const bool is_pause = reading.updates && !reading.may_vary && !is_step(block);
     // A loop over the parameters has few of the cycle's kernels: it may update them.
@@ -810,6 +813,25 @@ class Study {
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
+  }
+
+  // Returns true if most launches of `cycle` come in `block` too, behind the same ones.
+  [[nodiscard]] static bool holds_most_of(Launches block, Launches cycle) {
+    constexpr std::size_t compared = 4;
+    if (block.size() < compared || cycle.size() < compared) return true;
+    std::vector<bool> is_met(std::bit_ceil(16 * block.size()));
+    const auto place_of = [&](Launches launches, std::size_t begin) {
+      std::uint64_t key = 0;
+      for (const std::uint32_t kernel : launches.subspan(begin, compared))
+        key = (key + kernel + 1) * HashBase::kValue;
+      return (key >> 32U) & (is_met.size() - 1);
+    };
+    for (std::size_t i = 0; i + compared <= block.size(); ++i)
+      is_met[place_of(block, i)] = true;
+    std::size_t in_common = 0;
+    for (std::size_t i = 0; i + compared <= cycle.size(); ++i)
+      in_common += is_met[place_of(cycle, i)] ? 1U : 0U;
+    return static_cast<double>(in_common) >= 0.5 * static_cast<double>(cycle.size() + 1 - compared);
   }
 
   // Lets kernels vary from now on that are launched more or less often in `kept`, if they are few
@@ -978,16 +1000,17 @@ class Study {
     }
     Rare result = Rare::kIrregular;
     for (const auto& [kernel, of_kernel] : places) {
-      if (static_cast<double>(of_kernel.size()) >
-          kOftenPresent * static_cast<double>(regular.size()))
-        continue;
-      if (log_.updates(kernel)) return Rare::kRegular;
-      if (reading.updates) continue;
+      const auto share =
+          static_cast<double>(of_kernel.size()) / static_cast<double>(regular.size());
+      if (log_.updates(kernel) && share < kUsualUpdates) return Rare::kRegular;
+      if (share > kOftenPresent) continue;
+      if (reading.updates || reading.even_length != 0) continue;
       if (!fits_a_period(of_kernel, regular.size()) || !are_longer(of_kernel, regular)) continue;
       if (of_kernel.size() > 2) return Rare::kRegular;
       result = Rare::kUndecided;
     }
-    if (result != Rare::kUndecided && come_together(places, regular)) return Rare::kDoubtful;
+    if (result != Rare::kUndecided && reading.even_length == 0 && come_together(places, regular))
+      return Rare::kDoubtful;
     return result;
   }
 

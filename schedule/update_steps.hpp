@@ -16,8 +16,8 @@ namespace inline_prof::schedule {
 // of their kernels; `anchor` and `first` are kernels of the log. Nine groups in 2048 launches are
 // needed that are equally long, and behind which the launches of the first iteration begin again.
 // Empty where groups come at equal distances, or in turns: other searches find these.
-[[nodiscard]] std::optional<FoundIteration> iteration_between_updates(const LaunchLog& log,
-                                                                      Allowance& allowance);
+[[nodiscard, gnu::cold]] std::optional<FoundIteration> iteration_between_updates(
+    const LaunchLog& log, Allowance& allowance);
 
 // Knows by its name whether a kernel updates parameters.
 

@@ -884,6 +884,135 @@ TEST(IterationFinder, FindsStepsOfWhichSomeDifferInSeveralPlaces) {
   EXPECT_GT(found.confidence, 0.5);
 }
 
+void repeat(IterationFinder& finder, std::uint32_t kernel, int times) {
+  for (int i = 0; i < times; ++i)
+    finder.add(kernel);
+}
+
+void update(IterationFinder& finder, std::uint32_t first, std::uint32_t kernels) {
+  for (std::uint32_t kernel = first; kernel < first + kernels; ++kernel)
+    finder.add(kernel, 1, true);
+}
+
+// Kernel 1 ends each iteration and begins the next one.
+TEST(IterationFinder, BeginsWithAKernelThatEndsIterationsToo) {
+  const auto found = found_after(20, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    finder.add(1);
+    launch(finder, 10, 200);
+    finder.add(1);
+  });
+  EXPECT_EQ(found.first_launch, 7U);
+  EXPECT_EQ(found.first, 1U);
+}
+
+// Kernel 4 fills memory once at the beginning, and as often as the data choose in the middle.
+TEST(IterationFinder, BeginsWithAKernelThatVariesInTheMiddle) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    finder.add(4);
+    launch(finder, 10, 60);
+    repeat(finder, 4, 1 + static_cast<int>(i % 7 % 3));
+    launch(finder, 100, 60);
+  });
+  EXPECT_EQ(found.first_launch, 7U);
+  EXPECT_EQ(found.first, 4U);
+  EXPECT_EQ(found.firsts_after_anchor, 1U);
+  EXPECT_GT(found.confidence, 0.5);
+}
+
+// The optimizer's step stays outside the graph, and is the same before there is one.
+TEST(IterationFinder, BeginsNoIterationWithTheLastUpdateBeforeTheGraph) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    if (i < 6) {
+      launch(finder, 0, 300);
+    } else {
+      repeat(finder, 700, 2);
+      finder.add(900, 300);
+    }
+    update(finder, 500, 4);
+    update(finder, 500, 4);
+  });
+  EXPECT_EQ(found.first, 700U);
+}
+
+// One thread launches all, and reads the loss before the backward pass.
+TEST(IterationFinder, BeginsBehindTheSetUpThoughTheHostWaitsLater) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) repeat(finder, 3, 40);
+    launch(finder, 20, 60);
+    finder.add_wait();
+    launch(finder, 200, 180);
+    finder.add(3);
+    launch(finder, 400, 2);
+  });
+  EXPECT_EQ(found.first, 20U);
+  EXPECT_EQ(found.first_launch, 40U);
+}
+
+// The backward pass has the forward pass's kernels, in another order; no update is known.
+TEST(IterationFinder, KnowsEvaluationsByTheOrderOfTheirKernels) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    finder.add_wait();
+    launch(finder, 0, 90);
+    for (std::uint32_t kernel = 90; kernel > 0; --kernel)
+      finder.add(kernel - 1);
+    launch(finder, 200, 20);
+    for (int batch = 0; batch < (i % 6 == 5 ? 4 : 0); ++batch) {
+      launch(finder, 0, 90);
+      finder.add_wait();
+    }
+  });
+  EXPECT_EQ(found.launches_per_iteration, 200U);
+  EXPECT_EQ(found.first_launch, 0U);
+}
+
+// A step of two networks that are trained in turn; another thread makes the backward pass.
+void train_in_turn(IterationFinder& finder, bool is_second, int passes) {
+  launch(finder, 0, 60);
+  finder.add_turn();
+  for (int pass = 0; pass < passes; ++pass)
+    launch(finder, 200, 60);
+  if (is_second) launch(finder, 300, 60);
+  finder.add_turn();
+  update(finder, 500, 2);
+}
+
+// Every fourth iteration has one more step of the first network.
+TEST(IterationFinder, DoubtsWhatMayBeSeveralIterationsAndAFurtherStep) {
+  const auto found = found_after(60, [](IterationFinder& finder, std::size_t i) {
+    train_in_turn(finder, false, 1);
+    if (i % 4 == 0) train_in_turn(finder, false, 2);
+    train_in_turn(finder, true, 1);
+  });
+  EXPECT_LT(found.confidence, 0.5);
+}
+
+// Copies end the set-up, and each iteration.
+TEST(IterationFinder, DoubtsWhetherARowBeginsTheIterationOrEndsTheOneBefore) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) repeat(finder, 3, 50);
+    launch(finder, 10, 300);
+    update(finder, 500, 2);
+    repeat(finder, 3, 6);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 308U);
+  EXPECT_TRUE(found.first_launch == 50U || found.confidence < 0.5);
+}
+
+// The optimizer's step has as many launches in a row as the sums of gradients that it replaces.
+TEST(IterationFinder, TakesNoMicroStepsForIterationsWhereOnlySomeAreUpdated) {
+  IterationFinder finder;
+  for (int i = 0; i < 3; ++i) {
+    for (int step = 0; step < 30; ++step) {
+      launch(finder, 0, 300);
+      if (step != 0) repeat(finder, 400, 20);
+    }
+    update(finder, 500, 1);
+  }
+  EXPECT_FALSE(finder.found() && finder.found()->confidence > 0.5);
+}
+
 // The host reads the loss in the middle, and waits nowhere else.
 TEST(IterationFinder, BeginsNoIterationWithABackwardPass) {
   IterationFinder finder;
