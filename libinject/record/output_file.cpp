@@ -23,6 +23,9 @@
 namespace inline_prof::record {
 namespace {
 
+constexpr const char* kNoRegularFile =
+    ": is no regular file; expected the name of one, or one that nothing has yet";
+
 // With this many files of the same name something else is wrong.
 constexpr int kMostNumbers = 10000;
 
@@ -275,7 +278,8 @@ std::string metrics_path(const OutputNaming& naming, const std::string& host_nam
 
 std::string prepare_directory(const std::string& path, Existing existing) {
   struct stat facts {};
-  if (existing == Existing::kStays && is_stream(path)) {
+  if (is_stream(path)) {
+    if (existing == Existing::kIsReplaced) return path + kNoRegularFile;
     return stat(path.c_str(), &facts) == 0 ? "" : reason(path, "cannot be written", errno);
   }
   const std::string directory = directory_of(path);
@@ -286,7 +290,7 @@ std::string prepare_directory(const std::string& path, Existing existing) {
     return reason(directory, "no file can be created there", errno);
   if (stat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode))
     return "";
-  return path + ": is no regular file; expected the name of one, or one that nothing has yet";
+  return path + kNoRegularFile;
 }
 
 bool is_stream(const std::string& path) {
@@ -306,6 +310,8 @@ std::string OutputFile::write(const std::string& text) {
     taken_ = wanted_;
     return write_stream(wanted_, inode_, text);
   }
+  // The name would be the system's no more.
+  if (descriptor_of(wanted_) >= 0) return wanted_ + kNoRegularFile;
   if (!has_cleaned_) remove_dead_temporaries(wanted_);
   has_cleaned_ = true;
   Temporary temporary(wanted_);

@@ -80,6 +80,12 @@ TEST_F(OutputFileTest, ReplacesNoDeviceAndNoPipe) {
   EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
   for (const std::string& place : {std::string("/dev/full"), path("prof.json")})
     EXPECT_THAT(prepare_directory(place, Existing::kIsReplaced), HasSubstr("is no regular file"));
+  // Also where the descriptor is a regular file.
+  const int other = open(path("other").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const std::string name = "/proc/self/fd/" + std::to_string(other);
+  EXPECT_THAT(prepare_directory(name, Existing::kIsReplaced), HasSubstr("is no regular file"));
+  EXPECT_THAT(OutputFile::that_replaces(name).write("one"), HasSubstr("is no regular file"));
+  close(other);
 }
 
 std::string read_from(int pipe) {
