@@ -211,7 +211,8 @@ bool IterationFinder::give_up() {
 bool IterationFinder::look() {
   if (period_ != 0) return settle_on_given();
   const std::uint64_t launches = log_.dropped() == 0 ? seen_ : log_.launches().size();
-  next_look_at_seen_ = seen_ + std::clamp<std::uint64_t>(launches / 3, 16, kMostBetweenLooks);
+  next_look_at_seen_ =
+      seen_ + std::clamp<std::uint64_t>(launches / (found_ ? 2 : 3), 16, kMostBetweenLooks);
   next_look_ = UINT64_MAX;
   soonest_look_ = launch_count() + kFewestBetweenLooks;
   awaited_runs_ = 0;

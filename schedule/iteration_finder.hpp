@@ -17,7 +17,7 @@
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
-// the search costs a bounded time a launch whatever the program does: 9 to 45 ns, 72 for a graph
+// the search costs a bounded time a launch whatever the program does: 9 to 60 ns
 // (tests/bench/finder_bench).  Memory: 6 MiB for the log, at most 11 MiB while it is looked at: 3
 // for triples and positions, 8 for how often 16,384 kernels come in each of 128 segments.
 #pragma once
@@ -86,8 +86,9 @@ class IterationFinder {
   explicit IterationFinder(std::size_t period = 0) : period_(period) {}
 
   // Adds a launch: `symbol` stands for a kernel, or for a graph of `kernels` ones. Returns true if
-  // found() has changed. The sequence is searched when it has grown by a third, and when an
-  // iteration that has been seen some times will have been seen often enough. May allocate.
+  // found() has changed. The sequence is searched when it has grown by a third, or by a half since
+  // an iteration was found, and when one that has been seen some times will have been seen often
+  // enough. May allocate.
   // `updates`: it is a kernel of an optimizer's step.
   bool add(std::uint32_t symbol, std::uint32_t kernels = 1, bool updates = false) {
     const Added added = append(symbol, kernels, updates);

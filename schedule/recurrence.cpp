@@ -419,8 +419,10 @@ class Study {
     std::vector<std::size_t> lengths;
     lengths.reserve(regular.size());
     std::size_t launches = 0;
+    const std::size_t steady_weight = log_.weight_of(reading.steady);
     for (const std::size_t r : regular) {
-      lengths.push_back(log_.weight_of(segment(r)));
+      const bool is_usual = !reading.may_vary && hash(r) == reading.hash;
+      lengths.push_back(is_usual ? steady_weight : log_.weight_of(segment(r)));
       launches += lengths.back();
     }
     cycle.is_settled = !reading.may_vary || !grows_or_shrinks(lengths);
@@ -432,8 +434,8 @@ class Study {
     }
     cycle.is_even = reading.even_length != 0;
     cycle.length = reading.may_vary ? median(std::move(lengths)) : weight_;
-    cycle.steady_share = static_cast<double>(log_.weight_of(reading.steady) * regular.size()) /
-                         static_cast<double>(launches);
+    cycle.steady_share =
+        static_cast<double>(steady_weight * regular.size()) / static_cast<double>(launches);
     for (const std::size_t v : variants)
       launches += log_.weight_of(segment(v));
     const double regular_share =
