@@ -423,40 +423,54 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   std::ranges::stable_sort(result.patterns, std::greater{}, lost_us);
 }
 
+// A collective of the ranks that take part.
+struct Meeting {
+  struct Part {
+    const RankSummary::Device* device;
+    RankEvent event;  // stages of a pipeline number it otherwise
+  };
+  RankEvent event;  // the first rank's
+  std::vector<Part> parts;
+};
+
+const std::map<std::int64_t, double>& times_of(const Meeting::Part& part) {
+  return part.device->of_iteration_us.at(part.event);
+}
+
 // The iterations that every one of the devices has measured.
-std::vector<std::int64_t> common_iterations(const Devices& devices, const RankEvent& event) {
+std::vector<std::int64_t> common_iterations(const Meeting& meeting) {
   std::vector<std::int64_t> common;
-  for (const auto& sample : devices.front()->of_iteration_us.at(event)) {
-    const bool is_everywhere = std::ranges::all_of(devices, [&](const auto* device) {
-      return device->of_iteration_us.at(event).contains(sample.first);
+  for (const auto& sample : times_of(meeting.parts.front())) {
+    const bool is_everywhere = std::ranges::all_of(meeting.parts, [&](const Meeting::Part& part) {
+      return times_of(part).contains(sample.first);
     });
     if (is_everywhere) common.push_back(sample.first);
   }
   return common;
 }
 
-CollectiveSplit split(const Devices& devices, const RankEvent& event,
-                      const std::vector<std::int64_t>& iterations) {
+CollectiveSplit split(const Meeting& meeting) {
+  const std::vector<std::int64_t> iterations = common_iterations(meeting);
   std::vector<std::vector<double>> rounds;  // each with a time of each device
   for (const std::int64_t iteration : iterations) {
     std::vector<double>& times_us = rounds.emplace_back();
-    for (const RankSummary::Device* device : devices)
-      times_us.push_back(device->of_iteration_us.at(event).at(iteration));
+    for (const Meeting::Part& part : meeting.parts)
+      times_us.push_back(times_of(part).at(iteration));
   }
   // Ranks that do not launch quite the same take their turns in other orders.
   if (iterations.empty()) {
     std::vector<double>& times_us = rounds.emplace_back();
-    for (const RankSummary::Device* device : devices)
+    for (const auto& [device, event] : meeting.parts)
       times_us.push_back(device->median_us[device->events->places.at(event)]);
   }
   std::vector<double> transfers_us;
   std::vector<double> mean_waits_us;
-  std::vector<std::vector<double>> waits_us(devices.size());
+  std::vector<std::vector<double>> waits_us(meeting.parts.size());
   for (const std::vector<double>& times_us : rounds) {
     const double least = std::ranges::min(times_us);
     transfers_us.push_back(least);
     mean_waits_us.push_back(mean(times_us) - least);
-    for (std::size_t i = 0; i < devices.size(); ++i)
+    for (std::size_t i = 0; i < times_us.size(); ++i)
       waits_us[i].push_back(times_us[i] - least);
   }
   std::vector<double> usual_waits_us;
@@ -466,12 +480,12 @@ CollectiveSplit split(const Devices& devices, const RankEvent& event,
   const auto last =
       static_cast<std::size_t>(std::ranges::min_element(usual_waits_us) - usual_waits_us.begin());
   CollectiveSplit result;
-  std::tie(result.layer, result.event, result.occurrence) = event;
+  std::tie(result.layer, result.event, result.occurrence) = meeting.event;
   result.iterations = iterations.size();
   result.transfer_us = median(std::move(transfers_us));
   result.wait_us = median(std::move(mean_waits_us));
-  result.last = devices[last]->device;
-  for (const RankSummary::Device* device : devices) {
+  result.last = meeting.parts[last].device->device;
+  for (const auto& [device, event] : meeting.parts) {
     const auto it = device->predicted_us.find(event);
     if (it == device->predicted_us.end()) continue;
     // The slowest device's link is that of all.
@@ -481,40 +495,41 @@ CollectiveSplit split(const Devices& devices, const RankEvent& event,
   return result;
 }
 
-// The devices that meet in each collective called `event`: those with the same communicator and
-// sequence; without these, all.
-std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
-                                        const RankEvent& event) {
-  std::map<std::string, Devices> result;
-  for (const RankSummary& rank : ranks) {
-    const auto it = rank.communicators.find(event);
-    for (const RankSummary::Device& device : rank.devices) {
-      if (device.of_iteration_us.contains(event))
-        result[it == rank.communicators.end() ? "" : it->second].push_back(&device);
-    }
-  }
-  return result;
-}
-
+// Ranks know a collective by its communicator and its number in it; where these were not seen, by
+// what it is called.
 void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& result) {
-  std::unordered_set<RankEvent, SharedHash> collectives;
+  std::map<std::string, Meeting> meetings;
   for (const RankSummary& rank : ranks) {
     for (const RankEvent& event : rank.collectives) {
-      if (!rank.exchanges.contains(event)) collectives.insert(event);
-    }
-  }
-  for (const RankEvent& event : in_order(collectives)) {
-    const auto groups = meetings(ranks, event);
-    if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
-    for (const auto& [communicator, devices] : groups) {
-      if (devices.size() < 2) {
-        result.unsplit.push_back(name_of(event) + ": measured on one device only");
-      } else {
-        result.collectives.push_back(split(devices, event, common_iterations(devices, event)));
+      if (rank.exchanges.contains(event)) continue;
+      const auto known = rank.communicators.find(event);
+      const std::string key = known == rank.communicators.end() ? name_of(event) : known->second;
+      Meeting& meeting =
+          meetings.try_emplace(key, event, std::vector<Meeting::Part>{}).first->second;
+      for (const RankSummary::Device& device : rank.devices) {
+        if (device.of_iteration_us.contains(event)) meeting.parts.push_back({&device, event});
       }
     }
   }
-  std::ranges::stable_sort(result.collectives, std::greater{}, &CollectiveSplit::wait_us);
+  for (const auto& [key, meeting] : meetings) {
+    std::set<const RankSummary::Device*> devices;
+    for (const Meeting::Part& part : meeting.parts)
+      devices.insert(part.device);
+    const std::string name = name_of(meeting.event);
+    if (devices.empty()) {
+      result.unsplit.push_back(name + ": no samples with iterations");
+    } else if (devices.size() == 1) {
+      result.unsplit.push_back(name + ": measured on one device only");
+    } else if (devices.size() < meeting.parts.size()) {
+      result.unsplit.push_back(name + ": a device has two of that communicator and number");
+    } else {
+      result.collectives.push_back(split(meeting));
+    }
+  }
+  std::ranges::sort(result.unsplit);
+  std::ranges::sort(result.collectives, {}, [](const CollectiveSplit& split) {
+    return std::tuple(-split.wait_us, split.layer, split.event, split.occurrence);
+  });
 }
 
 // The median of the newest bins that hold enough samples for one.

@@ -679,7 +679,8 @@ class Ranks(InAFolder):
         self.assertIn("not split   grads allreduce: measured on one device only", self.good("ranks", folder).stdout)
         (file,) = folder.iterdir()
         document = json.loads(file.read_text())
-        document["events"].append(dict(document["events"][2], event_name="allgather", start_index=6, end_index=7))
+        reduce = document["events"][2]
+        document["events"].append(dict(reduce, event_name="allgather", start_index=6, end_index=7, op={**reduce["op"], "sequence": 1}))
         file.write_text(json.dumps(document))
         self.assertIn("not split   grads allgather and 1 more: measured on one device only", self.good("ranks", folder).stdout)
 

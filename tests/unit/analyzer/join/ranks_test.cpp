@@ -135,6 +135,28 @@ TEST(RanksOfOneProgram, AreNotComparedInNamesOfWhichOneHasMore) {
   EXPECT_THAT(comparison.slow_devices, IsEmpty());
 }
 
+// As the sum of all gradients' squares, which comes behind other collectives on each stage.
+TEST(RankStages, MeetInCollectivesThatTheyNumberOtherwise) {
+  const auto all_reduce = [](std::int64_t occurrence, const std::string& communicator, double us) {
+    read::Op op = sent("all_reduce", communicator);
+    op.attributes.emplace_back("sequence", std::int64_t{0});
+    read::Event event = EventBuilder("all_reduce", occurrence, occurrence + 1)
+                            .occurrence(occurrence)
+                            .samples_us({us})
+                            .op(op);
+    event.iterations = {11};
+    return event;
+  };
+  const RankComparison comparison =
+      compare_ranks({rank_of(0, {all_reduce(0, "0xa", 90)}),
+                     rank_of(1, {all_reduce(0, "0xb", 5), all_reduce(1, "0xa", 10)})},
+                    {});
+  EXPECT_THAT(comparison.unsplit, ElementsAre("all_reduce: measured on one device only"));
+  ASSERT_EQ(comparison.collectives.size(), 1U);
+  EXPECT_NEAR(comparison.collectives.front().transfer_us, 10, 1e-9);
+  EXPECT_EQ(comparison.collectives.front().last.rank, 1);
+}
+
 // Their schedules, which depend on the lists of events, measure a collective in other iterations.
 TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredOnAll) {
   const auto events = [](double us, std::int64_t iteration) {
