@@ -17,7 +17,7 @@
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
-// the search costs a bounded time a launch whatever the program does: 9 to 60 ns
+// the search costs a bounded time a launch whatever the program does: 9 to 53 ns, 72 for a graph
 // (tests/bench/finder_bench).  Memory: 6 MiB for the log, at most 11 MiB while it is looked at: 3
 // for triples and positions, 8 for how often 16,384 kernels come in each of 128 segments.
 #pragma once
