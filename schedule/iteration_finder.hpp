@@ -129,9 +129,10 @@ class IterationFinder {
   //   first; where they update no parameters that are known by name, and this has many kernels of
   //   its own, or neither waits, threads nor reductions are in them; where several kernels come
   //   together in some of them alone, or two or three launches that the host waits for behind every
-  //   n-th: these may be micro-steps; where the beginning is not sure (Boundary::is_sure), or
-  //   several iterations may be taken for one (holds_iterations() in iteration_boundary.cpp); where
-  //   a follower misses a tenth of them; and where half as much as the iterations have was launched
+  //   n-th: these may be micro-steps; where what interrupts them comes often, but not regularly,
+  //   and may be their beginning; where the beginning is not sure (Boundary::is_sure), or several
+  //   iterations may be taken for one (holds_iterations() in iteration_boundary.cpp); where a
+  //   follower misses a tenth of them; and where half as much as the iterations have was launched
   //   since the last one
   // halved where the boundary is not known
   //

@@ -447,7 +447,12 @@ class Study {
     // A loop over layers makes nothing but launches, and the head comes behind it.
     const bool is_told_by_launches_alone =
         !reading.updates && !reading.reduces && reading.waits == 0 && reading.turns == 0;
-    cycle.may_be_part = cycle.may_be_part || has_regular_notes || regular_share < kMostlyInside ||
+    // Evaluations come regularly, or seldom: others may begin iterations with data of another kind.
+    const bool may_begin_some = is_at_random && interrupted.size() >= kFewestRegular &&
+                                10 * interrupted.size() > regular.size() &&
+                                !are_all_equal(gaps_of(interrupted));
+    cycle.may_be_part = cycle.may_be_part || may_begin_some || has_regular_notes ||
+                        regular_share < kMostlyInside ||
                         (is_told_by_launches_alone && interrupted.size() >= kFewestRegular) ||
                         begins_with_interruption(interrupted, i, reading);
     if (may_end_an_iteration(interrupted, regular, reading)) {

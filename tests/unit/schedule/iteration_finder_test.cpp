@@ -988,6 +988,21 @@ TEST(IterationFinder, DoubtsWhatMayBeSeveralIterationsAndAFurtherStep) {
   EXPECT_LT(found.confidence, 0.5);
 }
 
+// Some batches hold pictures, which another network reads first.
+TEST(IterationFinder, DoubtsWhereSomeIterationsMayBeginWithFurtherLaunches) {
+  const auto confidence = [](std::size_t seldom) {
+    return found_after(60,
+                       [=](IterationFinder& finder, std::size_t i) {
+                         if (i * i % seldom == 1) launch(finder, 300, 60);
+                         launch(finder, 0, 100);
+                         update(finder, 500, 1);
+                       })
+        .confidence;
+  };
+  EXPECT_LT(confidence(7), 0.5);
+  EXPECT_GT(confidence(47), 0.5);
+}
+
 // Copies end the set-up, and each iteration.
 TEST(IterationFinder, DoubtsWhetherARowBeginsTheIterationOrEndsTheOneBefore) {
   const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
