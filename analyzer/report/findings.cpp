@@ -279,7 +279,8 @@ bool is_torch_without_names(const join::Analysis& analysis) {
   });
   // Our hooks were there, and learned no operator.
   const bool has_hooks = std::ranges::any_of(analysis.runs, [](const join::Run& run) {
-    return join::fact_of(run.profile, "iterations") != nullptr;
+    return join::fact_of(run.profile, "iterations") != nullptr ||
+           join::fact_of(run.profile, "torch") != nullptr;
   });
   return is_torch && !has_hooks && std::ranges::none_of(analysis.rows, [](const join::Row& row) {
            return row.source.str().starts_with("aten::");

@@ -38,6 +38,10 @@ class IterationsTest(HookedTest):
         self.assertEqual(self.ends([optimizer_of()] * 3), [1, 1, 1])
         self.assertEqual(self.abi.facts["iterations"], "optimizer step")
 
+    def test_a_program_without_steps_says_that_its_modules_are_named(self):
+        nn.Linear(2, 2)(torch.ones(1, 2))
+        self.assertEqual(self.abi.facts, {"torch": torch.__version__})
+
     def test_accumulated_gradients_are_one_iteration(self):
         model = nn.Linear(2, 2)
         optimizer = optimizer_of(model)

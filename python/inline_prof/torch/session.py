@@ -3,6 +3,8 @@
 import sys
 import threading
 
+import torch
+
 from .. import abi as words
 from ..importing import call_after_import
 from .backward import Backward
@@ -32,6 +34,7 @@ class Session:
         self._root_calls = 0
         self._has_steps = False  # steps tell iterations apart
         self._named = ""  # what iterations are found by
+        self._is_noted = False  # that modules are named
         threads = Threads(abi)
         self._rest = Rest()
         self._shapes = Shapes(abi, self._fail, self._rest)
@@ -108,6 +111,9 @@ class Session:
 
     def _on_root(self):
         self._root_calls += 1
+        if not self._is_noted:
+            # Not before the first launch: the library takes no facts until then.
+            self._is_noted = self._abi.record_fact("torch", torch.__version__)
         if self._root_calls == 1:
             # Not earlier: by now the program has imported and scripted its functions.
             self._shapes.patch_functions()

@@ -55,8 +55,10 @@ TEST(Findings, SayThatLongerIterationsHoldMuchOfTheTime) {
 TEST(Findings, ProposeModulesNamesOnlyWhereTheyWereNotAskedFor) {
   read::Profile profile = profile_of({EventBuilder("at::native::copy", 0, 1).samples_us({40})}, 50);
   EXPECT_THAT(findings(joined(profile)).next, StartsWith("PyTorch seen: run again with"));
-  profile.runtime_data.push_back({"inline_prof.iterations", 0, "", {"optimizer step"}});
-  EXPECT_THAT(findings(joined(profile)).next, Not(HasSubstr("PyTorch seen")));
+  for (const char* const fact : {"inline_prof.iterations", "inline_prof.torch"}) {
+    profile.runtime_data = {{fact, 0, "", {"2.11.0"}}};
+    EXPECT_THAT(findings(joined(profile)).next, Not(HasSubstr("PyTorch seen")));
+  }
 }
 
 TEST(Findings, SlowRowsComeFirst) {
