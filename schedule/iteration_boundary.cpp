@@ -453,6 +453,10 @@ bool holds_iterations(const LaunchLog& log, std::span<const std::uint32_t> posit
     return known_kernels == kernels && count(updates.ends, 0, length) > 1;
   if (!turns.empty() && round.distance(round.behind(part, covered), begin) < size - covered)
     return false;
+  // Steps of an optimizer whose kernels have no names of their own.
+  for (std::size_t i = 0; i + kFewestOfTraining <= length; ++i) {
+    if (is_loop_over_parameters(log, cycle, round.behind(part, i), kFewestOfTraining)) return true;
+  }
   return updates_inside ||
          (kernels >= fewest_of_evaluation && 2 * known_kernels >= kernels &&
           (count(turns, 0, covered) >= 2 * times || count(cycle.waits, 0, covered) >= times));

@@ -127,13 +127,13 @@ class IterationFinder {
   //   the iteration, and the rest a pause between some of them
   //   at most 0.45 where most launches are in what interrupts them, or this is longer and came
   //   first; where they update no parameters that are known by name, and this has many kernels of
-  //   its own, or neither waits, threads nor reductions are in them; where several kernels come
-  //   together in some of them alone, or two or three launches that the host waits for behind every
-  //   n-th: these may be micro-steps; where what interrupts them comes often, but not regularly,
-  //   and may be their beginning; where the beginning is not sure (Boundary::is_sure), or several
-  //   iterations may be taken for one (holds_iterations() in iteration_boundary.cpp); where a
-  //   follower misses a tenth of them; and where half as much as the iterations have was launched
-  //   since the last one
+  //   its own, or neither waits, threads nor reductions are in them, or another thread is and some
+  //   are interrupted or a twentieth varies; where several kernels come together in some of them
+  //   alone, or two or three launches that the host waits for behind every n-th: these may be
+  //   micro-steps; where what interrupts them comes often, but not regularly, and may be their
+  //   beginning; where the beginning is not sure (Boundary::is_sure), or several iterations may be
+  //   taken for one (holds_iterations() in iteration_boundary.cpp); where a follower misses a tenth
+  //   of them; and where half as much as the iterations have was launched since the last one
   // halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look

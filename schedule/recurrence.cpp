@@ -21,6 +21,7 @@ constexpr double kMostInterrupted = 1.0 / 3.0;  // of the segments
 constexpr double kMostEvaluations = 1.0 / 4.0;  // likewise, by evaluations
 constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other one updates parameters
 constexpr double kMostlyInside = 0.5;           // of the launches are in the cycle
+constexpr double kMostlyTheSame = 0.95;         // of an iteration's launches do not vary
 constexpr double kMostForeign = 0.25;           // of an evaluation's launches: metrics, logs
 constexpr std::size_t kFewestRegular = 3;       // interruptions, to be called regular
 constexpr double kUsualUpdates = 0.9;      // of the segments update: a gradient scaler skips few
@@ -451,10 +452,12 @@ class Study {
     const bool may_begin_some = is_at_random && interrupted.size() >= kFewestRegular &&
                                 10 * interrupted.size() > regular.size() &&
                                 !are_all_equal(gaps_of(interrupted));
-    cycle.may_be_part = cycle.may_be_part || may_begin_some || has_regular_notes ||
-                        regular_share < kMostlyInside ||
-                        (is_told_by_launches_alone && interrupted.size() >= kFewestRegular) ||
-                        begins_with_interruption(interrupted, i, reading);
+    cycle.may_be_part =
+        cycle.may_be_part || may_begin_some || has_regular_notes || regular_share < kMostlyInside ||
+        (is_told_by_launches_alone && interrupted.size() >= kFewestRegular) ||
+        (reading.turns != 0 && !reading.updates &&
+         (interrupted.size() >= kFewestRegular || cycle.steady_share < kMostlyTheSame)) ||
+        begins_with_interruption(interrupted, i, reading);
     if (may_end_an_iteration(interrupted, regular, reading)) {
       // An optimizer's steps with as much between them, and as regularly.
       if (reading.updates && regular_share < kMostlyInside) return std::nullopt;

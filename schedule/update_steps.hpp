@@ -22,17 +22,20 @@ namespace inline_prof::schedule {
 // Knows by its name whether a kernel updates parameters.
 
 // Returns true for the kernels of optimizers' steps in PyTorch, Apex, Transformer Engine, DeepSpeed
-// and FBGEMM. Clipping and averaging of gradients use them, too; the check of scaled gradients
-// (PyTorch's AmpKernels) is none. Optimizers that are made of additions and products have no
-// names of their own.
+// and FBGEMM. Averaging of gradients uses them, too; their check where they are scaled (PyTorch's
+// AmpKernels), their norm and the product that clips them are none. Optimizers that are made of
+// additions and products have no names of their own.
 [[nodiscard]] inline bool updates_parameters(std::string_view kernel) {
   constexpr std::array<std::string_view, 12> parts{
       "_Foreach", "multi_tensor", "fused_adam", "FusedAdam", "AdamW",   "adamw",
       "Adam_",    "adam_",        "fused_sgd",  "FusedSGD",  "adagrad", "ptimizer"};
-  return kernel.find("AmpKernels") == std::string_view::npos &&
-         std::ranges::any_of(parts, [&](std::string_view part) {
-           return kernel.find(part) != std::string_view::npos;
-         });
+  constexpr std::array<std::string_view, 3> of_gradients{"AmpKernels", "ForeachReduceOp",
+                                                         "ForeachBinaryOpScalarTens"};
+  const auto names_one_of = [&](const auto& some) {
+    return std::ranges::any_of(
+        some, [&](std::string_view part) { return kernel.find(part) != std::string_view::npos; });
+  };
+  return names_one_of(parts) && !names_one_of(of_gradients);
 }
 
 }  // namespace inline_prof::schedule

@@ -1176,6 +1176,49 @@ TEST(IterationFinder, TakesALoopOverTheParametersForNoEvaluation) {
   EXPECT_EQ(found.launches_per_iteration, 2280U);
 }
 
+// Steps of an optimizer without a name, and metrics behind every twelfth: the twelve are no
+// micro-steps of one iteration.
+TEST(IterationFinder, IsInDoubtWhereTheRepeatedPartHasALoopOverTheParameters) {
+  const auto found_with = [](std::size_t parameters_of_each) {
+    return found_after(15, [=](IterationFinder& finder, std::size_t) {
+      for (int step = 0; step < 12; ++step) {
+        launch(finder, 0, 180);
+        for (std::size_t parameter = 0; parameter < parameters_of_each; ++parameter)
+          launch(finder, 500, 3);
+      }
+      for (int parameter = 0; parameter < 40; ++parameter)
+        launch(finder, 600, 3);
+    });
+  };
+  EXPECT_GT(found_with(0).confidence, 0.5);
+  const auto found = found_with(40);
+  EXPECT_GT(found.launches_per_iteration, 3000U);
+  EXPECT_LT(found.confidence, 0.5);
+}
+
+// A closure's passes, as often as a line search asks for them, and as many products of vectors as
+// it has kept: no kernel that updates parameters tells which are a step.
+TEST(IterationFinder, IsInDoubtWhereBackwardPassesVaryAndNothingUpdates) {
+  const auto found_with = [](bool updates) {
+    LaunchProgram chance(1);
+    return found_after(200, [&](IterationFinder& finder, std::size_t) {
+      launch(finder, 0, 40);
+      finder.add_turn();
+      launch(finder, 100, 60);
+      finder.add_turn();
+      finder.add_wait();
+      for (std::size_t kept = chance.below(10); kept > 0; --kept)
+        launch(finder, 200, 2);
+      launch(finder, 300, 4);
+      finder.add(400, 1, updates);
+    });
+  };
+  EXPECT_GT(found_with(true).confidence, 0.5);
+  const auto found = found_with(false);
+  EXPECT_GT(found.confidence, 0);
+  EXPECT_LT(found.confidence, 0.5);
+}
+
 // A policy plays 32 rounds, then is trained in 8 steps.
 TEST(IterationFinder, IsInDoubtWhereMostLaunchesAreBetweenTheUpdates) {
   const auto found = found_after(12, [](IterationFinder& finder, std::size_t) {
@@ -1215,7 +1258,9 @@ TEST(OptimizerKernels, AreKnownByTheirNames) {
   for (const char* name :
        {"sm90_xmma_gemm_bf16bf16_bf16f32_bf16_tn_n_tilesize64x64x64", "fast_hadamard_transform",
         "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE", "softmax",
-        "_ZN2at6native55_GLOBAL__N__14d38b32_13_AmpKernels_cu_6d41cd2725multi_tensor_apply"}) {
+        "_ZN2at6native55_GLOBAL__N__14d38b32_13_AmpKernels_cu_6d41cd2725multi_tensor_apply",
+        "_ZN2at6native51_GLOBAL__N__d9d46141_18_ForeachReduceOp_cu_b83ec425multi_tensor_apply",
+        "_ZN2at6native63_GLOBAL__N__7580b8de_30_ForeachBinaryOpScalarTensor_cu_ab"}) {
     EXPECT_FALSE(updates_parameters(name)) << name;
   }
 }
