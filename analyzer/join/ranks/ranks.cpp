@@ -430,7 +430,7 @@ struct Meeting {
     RankEvent event;  // stages of a pipeline number it otherwise
   };
   RankEvent event;  // the first rank's
-  std::vector<Part> parts;
+  std::vector<Part> parts{};
 };
 
 const std::map<std::int64_t, double>& times_of(const Meeting::Part& part) {
@@ -504,8 +504,7 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
       if (rank.exchanges.contains(event)) continue;
       const auto known = rank.communicators.find(event);
       const std::string key = known == rank.communicators.end() ? name_of(event) : known->second;
-      Meeting& meeting =
-          meetings.try_emplace(key, event, std::vector<Meeting::Part>{}).first->second;
+      Meeting& meeting = meetings.try_emplace(key, Meeting{.event = event}).first->second;
       for (const RankSummary::Device& device : rank.devices) {
         if (device.of_iteration_us.contains(event)) meeting.parts.push_back({&device, event});
       }
