@@ -298,21 +298,40 @@ double in_iteration_us(const Row& row, double time_us, const Run& run) {
   return calls * time_us;
 }
 
-// Equal for rows that launch the same kernel on the same device.
-using KernelKey = std::tuple<std::size_t, std::int64_t, std::string>;
+// Equal for rows that launch the same kernel on the same device, alone or with others behind it.
+using KernelKey = std::tuple<std::size_t, std::int64_t, std::string, bool>;
 KernelKey kernel_of(const Row& row) {
-  return {row.profile, row.device_id, row.kernel_name.empty() ? row.event : row.kernel_name};
+  return {row.profile, row.device_id, row.kernel_name.empty() ? row.event : row.kernel_name,
+          row.is_one_launch};
 }
 
-std::map<KernelKey, double> median_times_us(const std::vector<Row>& rows) {
-  std::map<KernelKey, std::vector<double>> times_us;
+// The times of what was measured of one kernel.
+struct KernelTimes {
+  std::vector<double> times_us;
+  std::vector<double> ratios;  // to their predictions
+};
+
+std::map<KernelKey, KernelTimes> times_of_kernels(const std::vector<Row>& rows) {
+  std::map<KernelKey, KernelTimes> kernels;
   for (const Row& row : rows) {
-    if (row.corrected_us) times_us[kernel_of(row)].push_back(*row.corrected_us);
+    if (!row.corrected_us) continue;
+    KernelTimes& times = kernels[kernel_of(row)];
+    times.times_us.push_back(*row.corrected_us);
+    if (row.predicted_us && *row.predicted_us > 0)
+      times.ratios.push_back(*row.corrected_us / *row.predicted_us);
   }
-  std::map<KernelKey, double> medians_us;
-  for (auto& [kernel, values] : times_us)
-    medians_us[kernel] = median(std::move(values));
-  return medians_us;
+  return kernels;
+}
+
+// Returns the time of a row without samples, if it can be told.  One kernel adds large tensors and
+// small ones: the prediction says how much longer than the others it takes.
+std::optional<double> unmeasured_us(const Row& row,
+                                    const std::map<KernelKey, KernelTimes>& kernels) {
+  const auto known = kernels.find(kernel_of(row));
+  if (known == kernels.end()) return row.predicted_us;
+  const KernelTimes& times = known->second;
+  if (row.predicted_us && !times.ratios.empty()) return *row.predicted_us * median(times.ratios);
+  return median(times.times_us);
 }
 
 }  // namespace
@@ -320,7 +339,7 @@ std::map<KernelKey, double> median_times_us(const std::vector<Row>& rows) {
 TimedRows timed_rows(const std::vector<Run>& runs, std::vector<Row> rows) {
   TimedRows timed{.rows = std::move(rows), .unmeasured = {}};
   UnmeasuredRows& counts = timed.unmeasured;
-  std::optional<std::map<KernelKey, double>> times;  // seldom needed, slowly made
+  std::optional<std::map<KernelKey, KernelTimes>> kernels;  // seldom needed, slowly made
   const auto children = children_of(timed.rows);
   for (std::size_t i = 0; i < timed.rows.size(); ++i) {
     Row& row = timed.rows[i];
@@ -330,9 +349,8 @@ TimedRows timed_rows(const std::vector<Run>& runs, std::vector<Row> rows) {
       ++counts.unmeasured_events;
       if (!row.unmeasured_reason.empty()) ++counts.unmeasured_reasons[row.unmeasured_reason];
       if (children[i].empty()) {
-        if (!times) times = median_times_us(timed.rows);
-        const auto known = times->find(kernel_of(row));
-        time_us = known == times->end() ? row.predicted_us : std::optional(known->second);
+        if (!kernels) kernels = times_of_kernels(timed.rows);
+        time_us = unmeasured_us(row, *kernels);
       }
       if (!time_us && children[i].empty()) ++counts.unmeasured_without_time;
     }

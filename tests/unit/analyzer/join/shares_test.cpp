@@ -90,6 +90,27 @@ TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
   EXPECT_EQ(analysis.unmeasured_without_time, 1U);
 }
 
+// One kernel adds tensors of any size, and the optimizer's step begins with it.
+TEST(Shares, AnUnmeasuredEventLastsLongerThanItsKernelElsewhereAsPredicted) {
+  const Analysis analysis = joined(
+      profile_of({EventBuilder("a", 0, 1).kernel("k").op(memory_op(2000000, 0)).samples_us({30}),
+                  EventBuilder("b", 2, 3).kernel("k").op(memory_op(4000000, 0))},
+                 1000));
+  // 20 and 40 us are predicted: b takes twice as long as a.
+  expect_shares(analysis, {.predicted = 3, .measured = 0, .seen = 6, .idle = 91});
+}
+
+TEST(Shares, AnUnmeasuredKernelDoesNotLastAsLongAsAStepThatBeginsWithIt) {
+  auto profile = profile_of(
+      {EventBuilder("step", 0, 1).kernel("k").samples_us({500}),
+       EventBuilder("a", 2, 3).kernel("k"), EventBuilder("b", 4, 5).kernel("k").samples_us({10})},
+      1000);
+  profile.events[0].kernel_names = {"k", "l"};
+  for (const std::size_t alone : {1U, 2U})
+    profile.events[alone].launch.grid = {1, 1, 1};
+  expect_shares(joined(profile), {.predicted = 0, .measured = 51, .seen = 1, .idle = 48});
+}
+
 TEST(Shares, MoreThanTheIterationIsScaledWithAWarning) {
   const Analysis analysis =
       joined(profile_of({EventBuilder("a", 0, 1).samples_us({150}).op(memory_op(1, 1)),
