@@ -343,7 +343,8 @@ TEST(OutputPath, RefusesATemplateThatItCannotFollow) {
     try {
       ADD_FAILURE() << templated(pattern);
     } catch (const sys::ConfigError& error) {
-      EXPECT_EQ(error.what(), "INLINE_PROF_OUT=" + pattern + ": " + complaint);
+      EXPECT_EQ(error.what(),
+                std::string("INLINE_PROF_OUT=").append(pattern).append(": ").append(complaint));
     }
   }
 }
