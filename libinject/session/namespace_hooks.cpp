@@ -19,7 +19,9 @@ int without_our_thread(const char* name, int first, int second) noexcept {
   }
   int result = next(first, second);  // unshare() has one argument, and ignores the other
   session::Session* const session = session::the_session();
-  if (result == 0 || (errno != EINVAL && errno != EUSERS) || session == nullptr) return result;
+  if (result == 0 || (errno != EINVAL && errno != EUSERS) || session == nullptr ||
+      !session->is_of_this_process())
+    return result;
   int error = errno;
   if (session->writer->leave()) {
     result = next(first, second);

@@ -385,7 +385,7 @@ void Session::finish_and_die(int signal) {
 }
 
 void Session::finish_at_exit(bool may_hold_locks) {
-  if (process_id_ != getpid()) return;
+  if (!is_of_this_process()) return;
   static_cast<void>(machine.stop(kNvmlWaitMs));
   if (writer->has_finished()) return;
   if (writer->is_running()) {

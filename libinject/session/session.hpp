@@ -32,6 +32,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unistd.h>
 #include <unordered_set>
 #include <vector>
 
@@ -86,6 +87,8 @@ class Session final : public hook::Observer {
   // Has finished samples read and the file written, on the writer's thread if it runs: this one may
   // hold locks of the driver's or ours.  Waits for some seconds at most.
   void finish_at_exit(bool may_hold_locks);
+  // False in a child of the process, which may share its memory.
+  [[nodiscard]] bool is_of_this_process() const { return process_id_ == getpid(); }
   // The same on the writer's thread, after a signal.
   void finish_and_die(int signal);
   // All samples are read: the hooks only forward, the file is written.

@@ -49,11 +49,10 @@ void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string
     if (!own.event_list.empty()) lists.insert(own.event_list);
   }
   if (lists.size() < 2 || are_of_pipelines(all)) return;
-  warnings.push_back(
-      fmt::format("the files come from {} different event lists: ranks did not launch the same, or "
-                  "the files do "
-                  "not belong together",
-                  lists.size()));
+  warnings.push_back(fmt::format(
+      "the files come from {} different event lists: ranks did not launch the same, or the files do "
+      "not belong together",
+      lists.size()));
 }
 
 // Traces have no event list: of one program they have most kernels in common.

@@ -409,6 +409,17 @@ void leave_for_a_namespace() {
   train(30);
 }
 
+// A child that shares the memory of this process has none of its threads, and is refused.
+void let_a_child_of_vfork_leave() {
+  open_gpu_and_train_with_a_slip(5);
+  const pid_t child = vfork();
+  if (child == 0) _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("child %d\n", WEXITSTATUS(status));
+  train(30);
+}
+
 // --- process 1, which signals do not end that are left to the system
 
 void first_process() {
@@ -425,6 +436,7 @@ void first_process() {
 const std::vector<Way> kUnusualWays = {
     {"no thread can be started", without_threads},
     {"it leaves for a user namespace", leave_for_a_namespace},
+    {"a child of vfork() leaves for a user namespace", let_a_child_of_vfork_leave},
     {"it is the first process of a container", first_process},
     {"stderr is a pipe without a reader", broken_stderr},
     {"stderr is a full pipe", full_stderr},
