@@ -50,8 +50,8 @@ void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string
   }
   if (lists.size() < 2 || are_of_pipelines(all)) return;
   warnings.push_back(fmt::format(
-      "the files come from {} different event lists: ranks did not launch the same, or the files do "
-      "not belong together",
+      "the files come from {} different event lists: ranks did not launch the same, or the files "
+      "do not belong together",
       lists.size()));
 }
 
