@@ -33,9 +33,7 @@ constexpr std::array kOperations{
                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
 
 const OperationNames* names_of(const BackendDescriptor& operation) {
-  const auto* names =
-      std::find_if(kOperations.begin(), kOperations.end(),
-                   [&](const OperationNames& o) { return o.type == operation.type; });
+  const auto* names = std::ranges::find(kOperations, operation.type, &OperationNames::type);
   return names == kOperations.end() ? nullptr : names;
 }
 
@@ -75,9 +73,8 @@ std::vector<std::int64_t> merged_filter(std::vector<std::int64_t> dims) {
 void add_tensor(const BackendDescriptor& tensor, GraphWork& work) {
   if (is_virtual(tensor)) return;
   const auto id = tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  if (std::find(work.tensor_ids.begin(), work.tensor_ids.end(), id) == work.tensor_ids.end()) {
+  if (std::ranges::find(work.tensor_ids, id) == work.tensor_ids.end())
     work.tensor_ids.push_back(id);
-  }
 }
 
 const char* name_of(cudnnPointwiseMode_t mode) {

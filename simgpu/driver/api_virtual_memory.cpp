@@ -180,8 +180,5 @@ SIMGPU_CALL(cuMemSetAccess, cuMemSetAccess_v10020, kAllocate, address, bytes, ac
   if (mprotect(pointer(address), bytes, rights) != 0) throw Failure{CUDA_ERROR_INVALID_VALUE};
 }
 
-SIMGPU_CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle_v10020,
-            kOther, properties, handle) {
-  require(properties);
-  *properties = physical(handle)->properties;
-}
+SIMGPU_GET_OF(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle_v10020,
+              kOther, physical(handle)->properties, handle)
