@@ -67,8 +67,8 @@ std::shared_ptr<Physical>& physical(CUmemGenericAllocationHandle handle) {
 }
 
 void put_pages_back(CUdeviceptr address, std::size_t bytes) {
-  mmap(pointer(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1, 0);
+  static_cast<void>(mmap(pointer(address), bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 }  // namespace
