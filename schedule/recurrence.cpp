@@ -149,6 +149,16 @@ bool is_made_of_variants(Launches launches) {
   return false;
 }
 
+// Launches in a row that tell whether kernels come in the same order.
+constexpr std::size_t kFourInARow = 4;
+
+std::uint64_t hash_of_four(Launches launches, std::size_t begin) {
+  std::uint64_t hash = 0;
+  for (const std::uint32_t kernel : launches.subspan(begin, kFourInARow))
+    hash = (hash + kernel + 1) * HashBase::kValue;
+  return hash;
+}
+
 class Study {
  public:
   Study(const LaunchLog& log, std::span<const std::uint32_t> positions, Readings readings,
@@ -679,15 +689,10 @@ class Study {
   // Finds the largest part that comes three times in a row or more and is a good part of the cycle.
   void look_inside(Cycle& cycle, const std::vector<std::uint32_t>& steady) {
     constexpr std::size_t tried = 12;
-    constexpr std::size_t compared = 4;
-    if (steady.size() < 3 * compared) return;
+    if (steady.size() < 3 * kFourInARow) return;
     std::vector<std::pair<std::uint64_t, std::size_t>> places;  // of four launches in a row
-    for (std::size_t i = 0; i + compared <= steady.size(); ++i) {
-      std::uint64_t key = 0;
-      for (std::size_t j = i; j < i + compared; ++j)
-        key = key * HashBase::kValue + steady[j];
-      places.emplace_back(key, i);
-    }
+    for (std::size_t i = 0; i + kFourInARow <= steady.size(); ++i)
+      places.emplace_back(hash_of_four(steady, i), i);
     std::ranges::sort(places);
     // The most frequent distance from one to the next equal ones.
     std::set<std::size_t, std::greater<>> lengths;
@@ -827,21 +832,18 @@ class Study {
 
   // Returns true if most launches of `cycle` come in `block` too, behind the same ones.
   [[nodiscard]] static bool holds_most_of(Launches block, Launches cycle) {
-    constexpr std::size_t compared = 4;
-    if (block.size() < compared || cycle.size() < compared) return true;
+    if (block.size() < kFourInARow || cycle.size() < kFourInARow) return true;
     std::vector<bool> is_met(std::bit_ceil(16 * block.size()));
     const auto place_of = [&](Launches launches, std::size_t begin) {
-      std::uint64_t key = 0;
-      for (const std::uint32_t kernel : launches.subspan(begin, compared))
-        key = (key + kernel + 1) * HashBase::kValue;
-      return (key >> 32U) & (is_met.size() - 1);
+      return (hash_of_four(launches, begin) >> 32U) & (is_met.size() - 1);
     };
-    for (std::size_t i = 0; i + compared <= block.size(); ++i)
+    for (std::size_t i = 0; i + kFourInARow <= block.size(); ++i)
       is_met[place_of(block, i)] = true;
     std::size_t in_common = 0;
-    for (std::size_t i = 0; i + compared <= cycle.size(); ++i)
+    for (std::size_t i = 0; i + kFourInARow <= cycle.size(); ++i)
       in_common += is_met[place_of(cycle, i)] ? 1U : 0U;
-    return static_cast<double>(in_common) >= 0.5 * static_cast<double>(cycle.size() + 1 - compared);
+    return static_cast<double>(in_common) >=
+           0.5 * static_cast<double>(cycle.size() + 1 - kFourInARow);
   }
 
   // Lets kernels vary from now on that are launched more or less often in `kept`, if they are few
