@@ -212,7 +212,7 @@ TEST(Iterations, ThatStoppedRepeatingMakeNoCompleteRun) {
 // are others is looked at once a second, so the run lasts three.
 TEST(Iterations, OfASetUpAreLeftForThoseBehindIt) {
   const ProfiledRun run = made_calls(
-      409, launches(0, 20) + "s " + again(22, 250) + launches(21, 408) + again(388, 4000), {},
+      409, launches(0, 20) + "s " + again(22, 250) + launches(21, 408) + again(388, 1500), {},
       {"--pause=2000"});
   const json& phases = run.profile["phases"];
   ASSERT_EQ(phases.size(), 2U) << run.output;
