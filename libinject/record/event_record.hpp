@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -100,6 +101,8 @@ struct EventRecord {
   std::atomic<int> other_grids{0};
   std::atomic<int> other_grids_in_a_row{0};
 
+  ~EventRecord() { std::destroy_n(first(), made_); }
+
   void add_flag(Flag flag) {
     flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));
   }
@@ -124,24 +127,26 @@ struct EventRecord {
     return in_a_row <= 2 && is_rare && capacity_ >= 8;
   }
 
-  // Makes room for `capacity` samples. Only the first call has an effect.
+  // Makes room for `capacity` samples, whose memory is not touched before they are taken. Only the
+  // first call has an effect.
   void reserve(std::uint32_t capacity) {
-    if (samples_) return;
-    samples_ = std::make_unique<Sample[]>(capacity);
+    if (capacity_ != 0) return;
+    room_ = std::make_unique_for_overwrite<std::byte[]>(capacity * sizeof(Sample));
     capacity_ = capacity;
   }
   // Returns false if it is full. One writer at a time.
   bool add(Sample sample) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return false;
-    samples_[count] = std::move(sample);
+    if (count == made_) std::construct_at(first() + made_++);
+    first()[count] = std::move(sample);
     count_.store(count + 1, std::memory_order_release);
     return true;
   }
   // Drops the samples of iterations after `last`. Called with RunRecord::mutex held.
   void forget_samples_after(std::int64_t last) {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
-    while (count > 0 && samples_[count - 1].iteration > last)
+    while (count > 0 && first()[count - 1].iteration > last)
       --count;
     count_.store(count, std::memory_order_release);
   }
@@ -149,12 +154,15 @@ struct EventRecord {
     return count_.load(std::memory_order_acquire);
   }
   // Returns those that are there now.
-  [[nodiscard]] std::span<const Sample> samples() const { return {samples_.get(), sample_count()}; }
+  [[nodiscard]] std::span<const Sample> samples() const { return {first(), sample_count()}; }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
  private:
-  std::unique_ptr<Sample[]> samples_;
+  [[nodiscard]] Sample* first() const { return reinterpret_cast<Sample*>(room_.get()); }
+
+  std::unique_ptr<std::byte[]> room_;
   std::uint32_t capacity_ = 0;
+  std::uint32_t made_ = 0;  // objects in the room; those behind `count_` are used again
   std::atomic<std::uint32_t> count_{0};
 };
 

@@ -119,8 +119,8 @@ class IterationTimes {
   // Empties the list and makes room. Called with RunRecord::mutex held, while nobody reads.
   void restart(std::size_t capacity) {
     count_.store(0, std::memory_order_relaxed);
-    times_ms_ = std::make_unique<float[]>(capacity);
-    iterations_ = std::make_unique<std::uint32_t[]>(capacity);
+    times_ms_ = std::make_unique_for_overwrite<float[]>(capacity);
+    iterations_ = std::make_unique_for_overwrite<std::uint32_t[]>(capacity);
     capacity_ = capacity;
   }
   // Keeps the room. Called as restart().
@@ -128,8 +128,8 @@ class IterationTimes {
   // Makes room for `more` times. Called as restart().
   void grow(std::size_t more) {
     const std::size_t count = size();
-    auto times_ms = std::make_unique<float[]>(count + more);
-    auto iterations = std::make_unique<std::uint32_t[]>(count + more);
+    auto times_ms = std::make_unique_for_overwrite<float[]>(count + more);
+    auto iterations = std::make_unique_for_overwrite<std::uint32_t[]>(count + more);
     std::copy_n(times_ms_.get(), count, times_ms.get());
     std::copy_n(iterations_.get(), count, iterations.get());
     times_ms_ = std::move(times_ms);
