@@ -9,6 +9,7 @@
 #include <charconv>
 #include <new>
 #include <string_view>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace inline_prof::sys {
@@ -27,10 +28,23 @@ void* run(void* data) {
   delete static_cast<ThreadStart*>(data);
   this_thread.is_quiet = true;
   void* const result = start.main(start.argument);
-  // The last thread of a process runs the application's exit handlers.
-  if (only_quiet_threads_are_left()) pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
+  if (int status = 0; only_quiet_threads_are_left(&status)) {
+    // Main left by the system call: the process ends without handlers, and with the status of its
+    // last thread.
+    if (status != 0) syscall(SYS_exit, status >> 8, 0, 0, 0, 0);
+    // The last thread of a process runs the application's exit handlers.
+    pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
+  }
   quiet_threads.fetch_sub(1);
   return result;
+}
+
+// Returns 0 if there is none.
+int number_at(std::string_view text) noexcept {
+  int number = 0;
+  for (std::size_t i = 0; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+    number = number * 10 + (text[i] - '0');
+  return number;
 }
 
 // A thread inherits the signal mask of the thread that starts it.
@@ -65,9 +79,10 @@ int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept {
   return error;
 }
 
-// Reads the number of threads, the 20th field of "pid (name) state ..." (proc_pid_stat(5)). The
-// thread's file and not the process's: that one adds up the times of all threads.
-bool only_quiet_threads_are_left() noexcept {
+// Reads the number of threads, the 20th field of "pid (name) state ..." (proc_pid_stat(5)), and the
+// status, the last one. The thread's file and not the process's: that one adds up the times of all
+// threads.
+bool only_quiet_threads_are_left(int* status) noexcept {
   char path[64] = "/proc/self/task/";
   constexpr std::size_t prefix = sizeof "/proc/self/task/" - 1;
   char* const end = std::to_chars(path + prefix, path + sizeof path - 8, getpid()).ptr;
@@ -78,13 +93,13 @@ bool only_quiet_threads_are_left() noexcept {
   if (name_end == std::string_view::npos || !rest.substr(name_end).starts_with(") Z ")) {
     return false;
   }
+  if (status != nullptr) *status = number_at(rest.substr(rest.rfind(' ') + 1));
   rest.remove_prefix(name_end + 2);
   for (int field = 3; field < 20 && !rest.empty(); ++field)
     rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
-  long threads = 0;
-  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), threads);
   // The main thread is counted until the process ends.
-  return parsed.ec == std::errc{} && threads <= 1 + quiet_threads.load();
+  const int threads = number_at(rest);
+  return threads > 0 && threads <= 1 + quiet_threads.load();
 }
 
 timespec from_now(long nanoseconds) noexcept {

@@ -17,9 +17,9 @@ namespace inline_prof::sys {
 [[nodiscard]] int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept;
 
 // Returns true once the application's main thread has ended by pthread_exit() and only threads of
-// ours are left: without us the process would have ended, so ours end, too. Takes a few
-// microseconds.
-[[nodiscard]] bool only_quiet_threads_are_left() noexcept;
+// ours are left: without us the process would have ended, so ours end, too. `status`, if it is not
+// null, is then what the main thread ended with, as waitpid() gives it. Takes a few microseconds.
+[[nodiscard]] bool only_quiet_threads_are_left(int* status = nullptr) noexcept;
 
 // A waiting thread of ours must ask that this often.
 inline constexpr long kLongestSleepNanoseconds = 100'000'000;

@@ -164,6 +164,7 @@ const std::vector<Way> kWaysToEnd = {
      }},
     {"quick_exit()", [] { std::quick_exit(7); }},
     {"_exit()", [] { _exit(7); }},
+    {"the system call exit in main", [] { syscall(SYS_exit, 7); }},
     {"abort()", [] { std::abort(); }},
     {"an exception that nobody catches", [] { throw 1; }},
     {"pthread_exit() in main", [] { pthread_exit(nullptr); }},
