@@ -49,6 +49,13 @@ bool is_preloaded() noexcept {
   return found == reinterpret_cast<void*>(&InitializeInjection);
 }
 
+void before_fork() {
+  if (session::Session* session = session::the_session()) session->writer->hold();
+}
+void after_fork() {
+  if (session::Session* session = session::the_session()) session->writer->let_go();
+}
+
 // CUDA does not survive fork(), nor does our writer thread.  Nothing is freed: a thread that no
 // longer exists may have held any of our locks.
 void stop_in_child() {
@@ -115,7 +122,8 @@ void start() {
   const bool is_backend = config->backend == sys::Backend::kCupti;
   const bool is_cross_check = config->cupti_cross_check;
   if (!session::begin(std::move(*config))) return;  // has said why
-  if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0)
+  if (pthread_atfork(before_fork, after_fork, stop_in_child) != 0 ||
+      std::atexit(flush_at_exit) != 0)
     return sys::turn_off("start", "no fork or exit handler can be registered");
   auto starting = sys::Lifecycle::kStarting;
   sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);

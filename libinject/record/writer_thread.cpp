@@ -32,6 +32,7 @@ bool is_there(int thread) noexcept {
 }
 
 constexpr int kLongestLeaveMs = 200;
+constexpr int kLongestForkMs = 1000;
 
 // Returns the processor time of the writer's thread, which may be gone: by the number that Linux
 // has for such a clock (include/linux/posix-timers.h). 0 before it runs.
@@ -49,8 +50,10 @@ long processor_time_of(int thread) noexcept {
 void WriterThread::start() {
   if (running_.exchange(true)) return;
   thread_.store(0);
+  turn_.store(Turn::kAwake);
   const int error = sys::start_quiet_detached_thread(&WriterThread::main, this);
   if (error != 0) {
+    turn_.store(Turn::kAsleep);
     running_ = false;
     if (std::exchange(has_no_thread_, true)) return;
     sys::say(sys::LogLevel::kWarning,
@@ -59,14 +62,23 @@ void WriterThread::start() {
 }
 
 void* WriterThread::main(void* self) {
+  auto* writer = static_cast<WriterThread*>(self);
   try {
-    auto* writer = static_cast<WriterThread*>(self);
     writer->thread_.store(static_cast<int>(syscall(SYS_gettid, 0, 0, 0, 0, 0)));
     writer->loop();
   } catch (const std::exception& error) {
     sys::turn_off("writer thread", error.what());
   }
+  writer->turn_.store(Turn::kAsleep);
   return nullptr;
+}
+
+void WriterThread::take_turn(Turn turn, int milliseconds) noexcept {
+  for (int waited = 0; waited < milliseconds; ++waited) {
+    Turn free = Turn::kAsleep;
+    if (turn_.compare_exchange_strong(free, turn)) return;
+    usleep(1000);
+  }
 }
 
 bool WriterThread::leave() {
@@ -88,8 +100,10 @@ bool WriterThread::leave() {
 // would wait for an hour more where the clock is set back by one.
 bool WriterThread::sleep(long nanoseconds) {
   const timespec pause{.tv_sec = 0, .tv_nsec = nanoseconds};
+  turn_.store(Turn::kAsleep);
   syscall(SYS_futex, reinterpret_cast<long>(&is_woken_), FUTEX_WAIT_PRIVATE, 0,
           reinterpret_cast<long>(&pause), 0, 0);
+  take_turn(Turn::kAwake, kLongestForkMs);
   return is_woken_.exchange(0) == 0;
 }
 

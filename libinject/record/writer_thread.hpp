@@ -19,6 +19,7 @@ namespace inline_prof::record {
 // thread of ours.
 class WriterThread {
  public:
+  enum class Turn { kAsleep, kAwake, kHeld };
   struct Options {
     std::string path;
     std::string metrics_path = {};  // empty: none
@@ -59,6 +60,15 @@ class WriterThread {
   // if it is still there after 0.2 s: it writes, or waits for the driver.
   [[nodiscard]] bool leave();
 
+  // Keeps the thread asleep while the application forks, for which it waits 100 ms at most: the
+  // allocator may be the application's, and the child never gets a lock that is held by this
+  // thread.
+  void hold() noexcept { take_turn(Turn::kHeld, 100); }
+  void let_go() noexcept {
+    Turn held = Turn::kHeld;
+    turn_.compare_exchange_strong(held, Turn::kAsleep);
+  }
+
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
 
@@ -95,6 +105,7 @@ class WriterThread {
   [[nodiscard]] bool has_finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
+  void take_turn(Turn turn, int milliseconds) noexcept;
   static void* main(void* self);
   static void* main_if_closing_hangs(void* self);
   void loop();
@@ -120,6 +131,7 @@ class WriterThread {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
   std::atomic<std::uint32_t> is_woken_{0};  // a futex
+  std::atomic<Turn> turn_{Turn::kAsleep};
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
   std::atomic<bool> closes_{false};

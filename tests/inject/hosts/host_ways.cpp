@@ -394,6 +394,36 @@ void little_address_space() {
   CHECK(cuStreamSynchronize(gpu.stream));
 }
 
+// --- an allocator with a lock, as an application may have that has no threads
+
+std::atomic<bool> has_lock{false};
+std::atomic<bool> is_freeing_slowly{false};
+std::atomic_flag allocator_lock;
+
+// At a time when another thread has the lock, if there is one: at a checkpoint.
+void fork_while_the_allocator_is_locked() {
+  setenv("INLINE_PROF_CHECKPOINT", "1", 1);
+  open_gpu();
+  train(2);
+  has_lock = true;
+  for (int waited_ms = 0; waited_ms < 2000 && !is_freeing_slowly; ++waited_ms)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  in_a_child([] {
+    std::free(std::malloc(100));
+    _exit(0);
+  });
+}
+
+// --- look-ups beside calls
+
+void look_launches_up() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  const auto found = reinterpret_cast<decltype(&cuLaunchKernel)>(dlsym(driver, "cuLaunchKernel"));
+  open_gpu();
+  CHECK(found(gpu.kernel, 1, 1, 1, 32, 1, 1, 0, gpu.stream, nullptr, nullptr));
+  train(30);
+}
+
 // --- threads
 
 bool no_threads = false;
@@ -443,6 +473,8 @@ const std::vector<Way> kUnusualWays = {
     {"stderr is a full pipe", full_stderr},
     {"stderr is a file that may not grow", full_file_as_stderr},
     {"descriptor 2 is a data file", data_as_descriptor_two},
+    {"its allocator has a lock, and it forks", fork_while_the_allocator_is_locked},
+    {"it looks launches up, too", look_launches_up},
     {"functions are named like those of glibc", [] { open_gpu_and_train_with_a_slip(200); }},
     {"a signal handler jumps out of library calls", jump},
     {"there is no more address space", little_address_space},
@@ -469,6 +501,19 @@ NAMED_LIKE_GLIBC(int, fsync, (int))
 NAMED_LIKE_GLIBC(int, usleep, (useconds_t))
 NAMED_LIKE_GLIBC(int, gethostname, (char*, std::size_t) noexcept)
 NAMED_LIKE_GLIBC(char*, getcwd, (char*, std::size_t) noexcept)
+
+// Another thread than the first one takes long, once.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): glibc's own name
+extern "C" void __libc_free(void* memory) noexcept;
+extern "C" [[gnu::visibility("default")]] void free(void* memory) noexcept {
+  if (!has_lock) return __libc_free(memory);
+  while (allocator_lock.test_and_set())
+    std::this_thread::yield();
+  if (gettid() != getpid() && !is_freeing_slowly.exchange(true))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  __libc_free(memory);
+  allocator_lock.clear();
+}
 
 using StartThread = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
