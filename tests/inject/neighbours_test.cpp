@@ -38,20 +38,23 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return std::string(row.param.name); });
 
 // A library behind us sees the same launches as without us, of a program that was linked with the
-// driver and of one that looks it up.
+// driver, of one that looks it up, and of one that does both.
 TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer looks up by dlsym itself";
   const std::string tool = INLINE_PROF_TEST_LAUNCH_TOOL;
-  for (const auto& [host, arguments] :
-       {std::pair{"host_training", Texts{"--iterations=60"}}, std::pair{"host_lookup", Texts{}}}) {
-    const HostRun alone = run_host(
-        host,
-        {.arguments = arguments, .environment = {"LD_PRELOAD=" + tool}, .with_library = false});
+  const std::vector<std::tuple<const char*, Texts, const char*>> programs{
+      {"host_training", {"--iterations=60"}, "INLINE_PROF_LOG=quiet"},
+      {"host_lookup", {}, "INLINE_PROF_LOG=quiet"},
+      {"host_ways", {"unusual", "it looks launches up, too"}, "LAUNCH_TOOL_LOOKUPS=0"}};
+  for (const auto& [host, arguments, setting] : programs) {
+    const HostRun alone = run_host(host, {.arguments = arguments,
+                                          .environment = {"LD_PRELOAD=" + tool, setting},
+                                          .with_library = false});
     const HostRun run = run_host(
         host, {.arguments = arguments,
                .environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" + tool,
                                "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
-                               "INLINE_PROF_OVERHEAD=0", "INLINE_PROF_LOG=quiet"}});
+                               "INLINE_PROF_OVERHEAD=0", "INLINE_PROF_LOG=quiet", setting}});
     const auto seen = [](const std::string& output) {
       return output.substr(std::min(output.rfind("host ok"), output.size()));
     };
