@@ -1,12 +1,13 @@
 #include "model/calibrated/conv/conv_analytic.hpp"
 
+#include "read/op.hpp"
+
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -117,30 +118,6 @@ double tensor_elements(const ConvShape& shape) {
 
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-struct Tile {
-  double m = 0, n = 0;
-};
-
-// The first "AxB" between two separators: "ampere_sgemm_128x64_nn", "..._tilesize128x128x64_...".
-Tile find_tile(std::string_view name) {
-  for (std::size_t x = name.find('x'); x != std::string_view::npos; x = name.find('x', x + 1)) {
-    std::size_t first = x;
-    while (first > 0 && is_digit(name[first - 1]))
-      --first;
-    std::size_t last = x + 1;
-    while (last < name.size() && is_digit(name[last]))
-      ++last;
-    if (first == x || last == x + 1) continue;
-    Tile tile;
-    std::from_chars(name.data() + first, name.data() + x, tile.m);
-    std::from_chars(name.data() + x + 1, name.data() + last, tile.n);
-    constexpr double least = 8;  // "sliced1x2" is no tile
-    constexpr double most = 512;
-    if (tile.m >= least && tile.n >= least && tile.m <= most && tile.n <= most) return tile;
-  }
-  return {};
 }
 
 // "..._tile148t_...": 1 image, 4 x 8 tiles.
@@ -480,10 +457,10 @@ std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, dou
                                             double stride) {
   if (contains(name, "c1_k1") || contains(name, "grouped_direct") || contains(name, "depthwise"))
     return std::nullopt;  // multiplies no matrices
-  const Tile tile = find_tile(name);
+  const auto [tile_m, tile_n] = read::tile_in(name).value_or(std::pair(0.0, 0.0));
   ConvKernel kernel{.algorithm = ConvAlgorithm::kImplicitGemm,
-                    .tile_m = tile.m,
-                    .tile_n = tile.n,
+                    .tile_m = tile_m,
+                    .tile_n = tile_n,
                     .winograd_tile = {}};
   for (const std::string_view word : {"sm80", "ampere", "s1688", "s16816"})
     kernel.is_of_ampere = kernel.is_of_ampere || contains(name, word);
