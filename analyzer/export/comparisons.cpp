@@ -108,6 +108,7 @@ Json collective_json(const join::CollectiveSplit& split) {
           {"transfer_us", split.transfer_us},
           {"wait_us", split.wait_us},
           {"predicted_us", or_null(split.predicted_us)},
+          {"ranks", split.ranks},
           {"last", device_json(split.last)}};
 }
 

@@ -65,17 +65,19 @@ std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
   return lines;
 }
 
+std::string rank_numbers(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t most_ranks = 8;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(most_ranks, ranks.size()));
+  return fmt::format(
+      "{}{}", fmt::join(ranks.begin(), ranks.begin() + shown, ", "),
+      ranks.size() > most_ranks ? fmt::format(" and {} more", ranks.size() - most_ranks) : "");
+}
+
 // Says what a stage does in an iteration.  Its bubble is the time without any of its own work.
 std::string stage_lines(std::size_t number, const join::PipelineStage& stage) {
-  constexpr std::size_t most_ranks = 8;
   constexpr double most_unmeasured = 0.02;
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(most_ranks, stage.ranks.size()));
   const join::StageTimes& times = stage.times;
-  std::string lines = fmt::format("  stage {}: rank {}{}\n", number,
-                                  fmt::join(stage.ranks.begin(), stage.ranks.begin() + shown, ", "),
-                                  stage.ranks.size() > most_ranks
-                                      ? fmt::format(" and {} more", stage.ranks.size() - most_ranks)
-                                      : "");
+  std::string lines = fmt::format("  stage {}: rank {}\n", number, rank_numbers(stage.ranks));
   if (times.unmeasured_part > most_unmeasured)
     return lines + fmt::format("    not known: {:.0f} % of its events have no sample\n",
                                100 * times.unmeasured_part);
@@ -162,9 +164,12 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
         "no collective could be split into transfer and waiting", comparison.collectives,
         options.top, [&](const join::CollectiveSplit& split) {
           const bool is_waiting = split.wait_us >= kLeastWaitUs;
+          const std::string group =
+              split.ranks.empty() ? "" : " of ranks " + rank_numbers(split.ranks);
           std::string lines = fmt::format(
-              "  {}\n    transfer {:.2f} us, {}{}",
-              fitting(event_name(split.layer, split.event, split.occurrence), 2), split.transfer_us,
+              "  {}{}\n    transfer {:.2f} us, {}{}",
+              fitting(event_name(split.layer, split.event, split.occurrence), 2 + group.size()),
+              group, split.transfer_us,
               is_waiting ? fmt::format("waiting {:.2f} us, ", split.wait_us) : "",
               split.iterations == 0 ? "medians of different iterations"
                                     : counted(split.iterations, "iteration"));

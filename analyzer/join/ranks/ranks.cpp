@@ -437,9 +437,13 @@ const std::map<std::int64_t, double>& times_of(const Meeting::Part& part) {
   return part.device->of_iteration_us.at(part.event);
 }
 
-// The iterations that every one of the devices has measured.
+// Returns the iterations that every one of the devices has measured.  Ranks that launch different
+// things may find their iterations some steps apart, and then number them otherwise.
 std::vector<std::int64_t> common_iterations(const Meeting& meeting) {
   std::vector<std::int64_t> common;
+  for (const Meeting::Part& part : meeting.parts) {
+    if (part.device->numbering != meeting.parts.front().device->numbering) return common;
+  }
   for (const auto& sample : times_of(meeting.parts.front())) {
     const bool is_everywhere = std::ranges::all_of(meeting.parts, [&](const Meeting::Part& part) {
       return times_of(part).contains(sample.first);
@@ -510,6 +514,7 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
       }
     }
   }
+  const std::size_t all = devices_of(ranks).size();
   for (const auto& [key, meeting] : meetings) {
     std::set<const RankSummary::Device*> devices;
     for (const Meeting::Part& part : meeting.parts)
@@ -522,7 +527,11 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
     } else if (devices.size() < meeting.parts.size()) {
       result.unsplit.push_back(name + ": a device has two of that communicator and number");
     } else {
-      result.collectives.push_back(split(meeting));
+      CollectiveSplit& own = result.collectives.emplace_back(split(meeting));
+      for (const Meeting::Part& part : meeting.parts) {
+        if (devices.size() < all && part.device->device.rank)
+          own.ranks.push_back(*part.device->device.rank);
+      }
     }
   }
   std::ranges::sort(result.unsplit);
@@ -602,6 +611,7 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
     if (is_new) {
       device.events = summary.events;
       if (const auto* const of = device_of(profile, event.device_id)) device.gpu = of->name;
+      if (profile.profiler.iteration_source == "auto") device.numbering = summary.facts.event_list;
       device.median_us.assign(summary.events->places.size(), kNotMeasured);
     }
     add_known(device.median_us[summary.events->places.at(key)],

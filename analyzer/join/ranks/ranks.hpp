@@ -130,6 +130,7 @@ struct RankSummary {
     RankDevice device;
     std::shared_ptr<const RankEvents> events;
     std::string gpu;
+    std::string numbering;  // devices of another one number iterations otherwise
     // The sum over its streams of each event; NaN: not measured.  A run that was watched has its
     // newest times here.
     std::vector<double> median_us;
@@ -204,6 +205,7 @@ struct CollectiveSplit {
   std::optional<double> predicted_us;  // of the transfer, where a model knows it
   std::optional<double> ratio;         // transfer / predicted
   RankDevice last;                     // waits least, as a median: the one the others wait for
+  std::vector<std::int64_t> ranks{};   // that take part, if these are known and not all
 };
 
 // Ranks that run the same part of the model.

@@ -82,6 +82,7 @@ RankSummary rank_of(std::int64_t rank, std::vector<read::Event> events) {
   read::Profile profile = profile_of(std::move(events), 200);
   profile.file = "rank" + std::to_string(rank);
   profile.rank = rank;
+  profile.profiler.iteration_source = "auto";
   // In the order of the events.
   profile.profiler.event_list_hash = profile.events.front().name;
   return summarise_rank(profile, [](const read::Op&, const read::Device*) { return 10.0; });
@@ -149,12 +150,15 @@ TEST(RankStages, MeetInCollectivesThatTheyNumberOtherwise) {
   };
   const RankComparison comparison =
       compare_ranks({rank_of(0, {all_reduce(0, "0xa", 90)}),
-                     rank_of(1, {all_reduce(0, "0xb", 5), all_reduce(1, "0xa", 10)})},
+                     rank_of(1, {all_reduce(0, "0xb", 5), all_reduce(1, "0xa", 10)}),
+                     rank_of(2, {all_reduce(0, "0xc", 5)})},
                     {});
-  EXPECT_THAT(comparison.unsplit, ElementsAre("all_reduce: measured on one device only"));
+  EXPECT_THAT(comparison.unsplit, ElementsAre("all_reduce: measured on one device only",
+                                              "all_reduce: measured on one device only"));
   ASSERT_EQ(comparison.collectives.size(), 1U);
   EXPECT_NEAR(comparison.collectives.front().transfer_us, 10, 1e-9);
   EXPECT_EQ(comparison.collectives.front().last.rank, 1);
+  EXPECT_THAT(comparison.collectives.front().ranks, ElementsAre(0, 1));
 }
 
 // Their schedules, which depend on the lists of events, measure a collective in other iterations.
@@ -174,6 +178,24 @@ TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredO
   EXPECT_NEAR(split.transfer_us, 100, 1e-9);
   EXPECT_NEAR(split.wait_us, 300, 1e-9);
   EXPECT_EQ(split.last.rank, 1);
+  EXPECT_THAT(split.ranks, IsEmpty()) << "all take part";
+}
+
+// Found in other launches, the eleventh iteration of one may be the twelfth of the other.
+TEST(RanksOfOneProgram, DoNotMatchIterationsThatTheyFoundInOtherLaunches) {
+  const auto events = [](std::vector<double> us, const std::string& last) {
+    read::Event reduce =
+        EventBuilder("all_reduce", 0, 1).samples_us(us).op(sent("all_reduce", "0xa"));
+    reduce.iterations = {11, 12};
+    return std::vector<read::Event>{reduce, EventBuilder("add", 1, 2).samples_us({1, 1}),
+                                    EventBuilder(last, 2, 3).samples_us({1, 1})};
+  };
+  for (const std::string last : {"small", "large"}) {
+    const RankComparison comparison = compare_ranks(
+        {rank_of(0, events({700, 100}, "small")), rank_of(1, events({100, 700}, last))}, {});
+    ASSERT_EQ(comparison.collectives.size(), 1U);
+    EXPECT_EQ(comparison.collectives.front().iterations, last == "small" ? 2U : 0U);
+  }
 }
 
 // As where one has a larger batch: most kernels are too short to take longer for it.
