@@ -298,9 +298,14 @@ void OperatorLearning::settle() {
   std::size_t other = 0;
   std::string first;
   if (!were_learned()) return learned_.clear();
-  for (const auto& [key, learned] : learned_) {
+  for (auto& [key, learned] : learned_) {
+    // Rare ones were left out: those of an evaluation, which the iteration that is learned from
+    // need not have.
+    std::erase_if(learned.events, [this](const record::EventRecord* event) {
+      return session_.sites.of_event(event) == nullptr;
+    });
     const std::size_t count = learned.events.size();
-    if (learned.launches.size() == count) continue;
+    if (learned.launches.size() == count || count == 0) continue;
     if (learned.is_library_call) {
       for (record::EventRecord* event : learned.events)
         event->layer_name.clear();

@@ -87,6 +87,9 @@ LaunchSite* Sites::add(const Launched& launched, CUstream stream, const void* ke
   site.function = key;
   site.label = launched.label;
   site.graph = launched.graph;
+  // The iterations before this one launched none.  A label may have gone without its name there.
+  if (site.label == nullptr && session_.state() == RunState::kDiscovering)
+    site.usual_votes = iterations_;
   slot->owner.store(&site, std::memory_order_release);
   return &site;
 }
@@ -199,6 +202,7 @@ std::vector<const KernelInfo*> Sites::kernels_of(const void* module) const {
 }
 
 void Sites::fold_counts() {
+  ++iterations_;
   for (const auto& site : sites_) {
     const std::uint32_t count = site->slot->count.exchange(0, std::memory_order_relaxed);
     // Without the application's names its labels are missing, too.
@@ -221,6 +225,7 @@ void Sites::begin_counts() noexcept {
 
 void Sites::forget() {
   session_.source.forget_lost();
+  iterations_ = 0;
   launch::filter.table.clear();
   sites_.clear();
   of_event_.clear();

@@ -78,6 +78,7 @@ class Sites {
   EventSites of_event_;
   std::map<launch::KernelIdentity, std::unique_ptr<KernelInfo>> kernels_;
   std::vector<std::unique_ptr<KernelInfo>> unloaded_kernels_;
+  int iterations_ = 0;  // counted since sites were forgotten
   bool some_were_forgotten_ = false;
   std::atomic<bool> is_full_{false};
 };

@@ -73,6 +73,12 @@ class SimulatedGpuTest(FolderTest):
         norm = next(e for e in self.profile()["events"] if e["event_name"] == "norm")
         self.assertEqual(len(norm["measured_times_ms"]), 3)
 
+    def test_what_the_last_iteration_of_the_warm_up_alone_launches_is_no_event(self):
+        package = str(HOSTS.parents[2] / "python")
+        self.run_host("labels.py", "80", "rare", PYTHONPATH=package, INLINE_PROF_WARMUP="12")
+        self.assertNotIn("late_", self.layers())
+        self.assertEqual(self.profile()["warnings"], [])
+
     def test_a_label_whose_launches_vary_is_not_measured_wrongly(self):
         package = str(HOSTS.parents[2] / "python")
         self.run_host("labels.py", "60", "vary", PYTHONPATH=package, INLINE_PROF_POLICY="in_order")

@@ -1,10 +1,10 @@
 """An application that names its own launches: layers, a label with a shape, a layer of another thread.
 
-    labels.py ITERATIONS [vary | late]
+    labels.py ITERATIONS [vary | late | rare]
 
 It sets labels only as long as the library wants them.  With `vary` every second iteration after that launches one of the label's
 kernels once more before the label.  With `late` a kernel is launched from the ninth iteration on, in a layer that is set where
-the library wants it.  Prints what was wanted, and the iterations in which layers were.
+the library wants it; with `rare` in the twelfth alone.  Prints what was wanted, and the iterations in which layers were.
 """
 
 import sys
@@ -59,7 +59,7 @@ for iteration in range(int(sys.argv[1])):
     driver.launch("third_")
     if sets_labels:
         abi.record(None, b"norm.stop", driver.stream, 0, 1, None)
-    if "late" in sys.argv and iteration >= 8:
+    if "late" in sys.argv and iteration >= 8 or "rare" in sys.argv and iteration == 11:
         abi.layer_set(mine, b"Net.late" if sets_layers else None)
         driver.launch("late_")
     abi.layer_set(mine, None)
