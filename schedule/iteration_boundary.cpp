@@ -86,7 +86,9 @@ class Alignment {
   [[nodiscard]] bool cross_gap() {
     score_ -= gap_cost_ / ++gaps_;
     const std::size_t most_missing = is_set_up() ? kMostMissing : 0;
-    for (std::size_t gap = 1; gap <= kLongestGap; ++gap) {
+    const std::size_t longest =
+        std::min(kLongestGap, std::max(before_.size() - at_.launches, cycle_.steady.size()));
+    for (std::size_t gap = 1; gap <= longest; ++gap) {
       for (std::size_t missing = 0; missing <= std::min(gap, most_missing); ++missing) {
         if (cross(gap, missing)) return true;
       }
