@@ -67,10 +67,40 @@ bool are_most(std::size_t some, std::size_t all) {
   return static_cast<double>(some) >= kMostAlike * static_cast<double>(all);
 }
 
+// Returns true if half of those that have not the usual length are parts of one that has it, its
+// end or its two halves: the last iteration of an epoch has fewer micro-steps.
+bool have_fewer_micro_steps(const LaunchLog& log, const std::vector<Update>& updates,
+                            const std::vector<std::size_t>& lengths, std::size_t usual) {
+  const auto first_usual = std::ranges::find(lengths, usual) - lengths.begin();
+  const Update* const like = &updates[static_cast<std::size_t>(first_usual)];
+  std::size_t unusual = 0;
+  std::size_t shorter = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    unusual += lengths[i] == usual ? 0U : 1U;
+    if (lengths[i] >= usual) continue;
+    const auto begins_alike = [&](std::size_t compared) {
+      const std::size_t begin = updates[i].end;
+      return log.hash(begin, begin + compared) == log.hash(like->end, like->end + compared);
+    };
+    const auto ends_alike = [&](std::size_t compared) {
+      const std::size_t end = updates[i + 1].end;
+      return log.hash(end - compared, end) == log.hash(like[1].end - compared, like[1].end);
+    };
+    // What comes once at the beginning may be missing in front of the end.
+    const std::size_t half = lengths[i] / 2;
+    if ((half >= kMostBehind && ends_alike(lengths[i] - kMostBehind)) ||
+        (begins_alike(half) && ends_alike(half)))
+      ++shorter;
+  }
+  return shorter != 0 && 2 * shorter >= unusual;
+}
+
 // Returns true if the lengths, from one update to the next, tell that updates are no iterations:
 // most are equal, so that other searches find more, or they alternate, as those of two networks do.
-bool repeat(const std::vector<std::size_t>& lengths) {
-  if (5 * most_frequent(lengths).second > 3 * lengths.size()) return true;
+bool repeat(const LaunchLog& log, const std::vector<Update>& updates,
+            const std::vector<std::size_t>& lengths) {
+  const auto [usual, times] = most_frequent(lengths);
+  if (5 * times > 3 * lengths.size()) return !have_fewer_micro_steps(log, updates, lengths, usual);
   for (std::size_t turns = 2; turns <= kMostTurns && 2 * turns <= lengths.size(); ++turns) {
     std::size_t equal = 0;
     for (std::size_t i = turns; i < lengths.size(); ++i)
@@ -139,7 +169,8 @@ std::optional<FoundIteration> iteration_between_updates(const LaunchLog& log,
     lengths.push_back(updates[i].end - updates[i - 1].end);
   }
   const auto [anchor, ends] = most_frequent(last_kernels);
-  if (!are_most(std::min(ends, most_frequent(sizes).second), count) || repeat(lengths))
+  if (!are_most(std::min(ends, most_frequent(sizes).second), count) ||
+      repeat(log, updates, lengths))
     return std::nullopt;
 
   const std::size_t end = updates.back().end;

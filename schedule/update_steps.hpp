@@ -15,7 +15,8 @@ namespace inline_prof::schedule {
 // Returns the iteration that ends with each group of launches that update parameters, by the names
 // of their kernels; `anchor` and `first` are kernels of the log. Nine groups in 2048 launches are
 // needed that are equally long, and behind which the launches of the first iteration begin again.
-// Empty where groups come at equal distances, or in turns: other searches find these.
+// Empty where groups come in turns, or at equal distances but for what is longer: other searches
+// find these.
 [[nodiscard, gnu::cold]] std::optional<FoundIteration> iteration_between_updates(
     const LaunchLog& log, Allowance& allowance);
 
