@@ -127,7 +127,8 @@ class IterationFinder {
   //   the iteration, and the rest a pause between some of them
   //   at most 0.45 where most launches are in what interrupts them, or this is longer and came
   //   first; where they update no parameters that are known by name, and this has many kernels of
-  //   its own, or neither waits, threads nor reductions are in them, or another thread is and some
+  //   its own, or neither waits, threads nor reductions are in them, or waits in fewer than 16
+  //   launches of which some are interrupted, or another thread is and some
   //   are interrupted or a twentieth varies; where several kernels come together in some of them
   //   alone, or two or three launches that the host waits for behind every n-th: these may be
   //   micro-steps; where what interrupts them comes often, but not regularly, and may be their

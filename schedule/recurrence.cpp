@@ -23,6 +23,7 @@ constexpr double kMostBetweenUpdates = 0.55;    // likewise, where each other on
 constexpr double kMostlyInside = 0.5;           // of the launches are in the cycle
 constexpr double kMostlyTheSame = 0.95;         // of an iteration's launches do not vary
 constexpr double kMostForeign = 0.25;           // of an evaluation's launches: metrics, logs
+constexpr std::size_t kFewestOfWaits = 16;      // launches that a wait makes an iteration
 constexpr std::size_t kFewestRegular = 3;       // interruptions, to be called regular
 constexpr double kUsualUpdates = 0.9;      // of the segments update: a gradient scaler skips few
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
@@ -455,9 +456,11 @@ class Study {
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
-    // A loop over layers makes nothing but launches, and the head comes behind it.
-    const bool is_told_by_launches_alone =
-        !reading.updates && !reading.reduces && reading.waits == 0 && reading.turns == 0;
+    // A loop over layers makes nothing but launches, and the head comes behind it. A solver's host
+    // waits for the residual of each of its few launches.
+    const bool is_told_by_launches_alone = !reading.updates && !reading.reduces &&
+                                           reading.turns == 0 &&
+                                           (reading.waits == 0 || weight_ < kFewestOfWaits);
     // Evaluations come regularly, or seldom: others may begin iterations with data of another kind.
     const bool may_begin_some = is_at_random && interrupted.size() >= kFewestRegular &&
                                 10 * interrupted.size() > regular.size() &&

@@ -1247,6 +1247,20 @@ TEST(IterationFinder, IsInDoubtWhereLaunchesAloneTellAndSomethingInterrupts) {
   EXPECT_TRUE(finder.found()->launches_per_iteration > 1000 || finder.found()->confidence < 0.5);
 }
 
+// 20 rounds of a solver for each step of the time; the host reads each residual.
+TEST(IterationFinder, IsInDoubtWhereTheHostWaitsForFewLaunchesAndSomethingInterrupts) {
+  const auto found = found_after(60, [](IterationFinder& finder, std::size_t step) {
+    launch(finder, 100, 4);
+    for (std::size_t round = 0; round < 20 + step % 2; ++round) {
+      launch(finder, 0, 6);
+      finder.add_wait();
+    }
+    launch(finder, 200, 3);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 6U);
+  EXPECT_LT(found.confidence, 0.5);
+}
+
 TEST(OptimizerKernels, AreKnownByTheirNames) {
   for (const char* name :
        {"_ZN2at6native57_GLOBAL__N__e658eeb9_24_ForeachBinaryOpScalar_cu_86b9896c25multi_tensor",
