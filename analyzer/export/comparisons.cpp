@@ -109,7 +109,7 @@ Json collective_json(const join::CollectiveSplit& split) {
           {"wait_us", split.wait_us},
           {"predicted_us", or_null(split.predicted_us)},
           {"ranks", split.ranks},
-          {"last", device_json(split.last)}};
+          {"last", split.last ? device_json(*split.last) : Json()}};
 }
 
 Json scaling_time_json(const join::ScalingTime& time) {

@@ -118,13 +118,14 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                                        has_stages ? " in a stage" : "", untold);
   };
   std::string out(comparison.is_simulated ? kSimulatedWords : "");
-  out += !has_stages ? fmt::format("{}, {} events each; raw times{}\n",
-                                   counted(comparison.devices, "device"), comparison.events,
-                                   comparison.watched ? ", the newest of each event" : "")
-                     : fmt::format(
-                           "{} devices in {} stages of a pipeline, each compared with those of its "
-                           "stage; raw times\n",
-                           comparison.devices, comparison.stages.size());
+  out +=
+      !has_stages
+          ? fmt::format("{}, {} events each; raw times{}\n", counted(comparison.devices, "device"),
+                        comparison.events, comparison.watched ? ", the newest of each event" : "")
+          : fmt::format(
+                "{} devices in {} stages of a pipeline, all that a rank holds being one, "
+                "each compared with those of its stage; raw times\n",
+                comparison.devices, comparison.stages.size());
   if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (comparison.watched) add_watched(out, *comparison.watched, options.top, options.width);
   if (has_stages) {
@@ -176,9 +177,9 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
           if (split.predicted_us)
             lines += fmt::format("\n    predicted {:.2f} us: the transfer takes {:.2f} times that",
                                  *split.predicted_us, *split.ratio);
-          if (!is_waiting) return lines;
+          if (!is_waiting || !split.last) return lines;
           return lines +
-                 fmt::format("\n    last to arrive: {}", fitting(device_name(split.last), 20));
+                 fmt::format("\n    last to arrive: {}", fitting(device_name(*split.last), 20));
         });
   }
   if (!comparison.warnings.empty()) out += '\n';

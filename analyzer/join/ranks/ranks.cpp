@@ -218,7 +218,9 @@ std::vector<RankEvent> common_events(const std::vector<RankSummary>& ranks,
         first.file, rank.file, different.size(), name_of(different.front()),
         is_of_first ? first.file : rank.file);
     if (2 * different.size() >= first.events->places.size() + rank.events->places.size())
-      throw std::invalid_argument(words + ": ranks that ran different programs cannot be compared");
+      throw std::invalid_argument(words +
+                                  ": ranks that ran different programs cannot be compared; name "
+                                  "the files of those that ran the same");
     if (others++ == 0) difference = words;
   }
   if (others > 0)
@@ -368,6 +370,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
   std::vector<std::vector<RatioAndTime>> ratios(devices.size());
+  std::size_t untold = 0;
   for (const RankEvent& event : events) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
@@ -385,11 +388,21 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
           .events.push_back({layer, name, occurrence, common.devices, common.slow_devices,
                              common.time, common.median, common.time / common.median});
     for (const SingleOutlier& single : outliers.single) {
+      const RankSummary::Device& device = *devices[times.devices[single.index]];
+      if (device.has_few_samples[device.events->places.at(event)]) {
+        ++untold;
+        continue;
+      }
       const double time_us = times.times_us[single.index];
-      result.stragglers.push_back({devices[times.devices[single.index]]->device, layer, name,
-                                   occurrence, time_us, single.median, time_us / single.median});
+      result.stragglers.push_back({device.device, layer, name, occurrence, time_us, single.median,
+                                   time_us / single.median});
     }
   }
+  if (untold > 0)
+    result.warnings.push_back(
+        fmt::format("{} times a device was slower in an event of which it has fewer than {} "
+                    "samples, which may be chance: no straggler",
+                    untold, kLeastRankSamples));
   std::ranges::stable_sort(result.stragglers, [](const Straggler& a, const Straggler& b) {
     return a.time_us - a.median_us > b.time_us - b.median_us;
   });
@@ -488,7 +501,10 @@ CollectiveSplit split(const Meeting& meeting) {
   result.iterations = iterations.size();
   result.transfer_us = median(std::move(transfers_us));
   result.wait_us = median(std::move(mean_waits_us));
-  result.last = meeting.parts[last].device->device;
+  const bool has_enough = std::ranges::all_of(meeting.parts, [&](const Meeting::Part& part) {
+    return (iterations.empty() ? times_of(part).size() : iterations.size()) >= kLeastRankSamples;
+  });
+  if (has_enough) result.last = meeting.parts[last].device->device;
   for (const auto& [device, event] : meeting.parts) {
     const auto it = device->predicted_us.find(event);
     if (it == device->predicted_us.end()) continue;
@@ -576,7 +592,7 @@ void mark_names_met_twice(const Devices& devices, RankComparison& result) {
   for (Straggler& slow : result.stragglers)
     mark(slow.device);
   for (CollectiveSplit& split : result.collectives)
-    mark(split.last);
+    if (split.last) mark(*split.last);
 }
 
 }  // namespace
@@ -613,8 +629,11 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictOperation&
       if (const auto* const of = device_of(profile, event.device_id)) device.gpu = of->name;
       if (profile.profiler.iteration_source == "auto") device.numbering = summary.facts.event_list;
       device.median_us.assign(summary.events->places.size(), kNotMeasured);
+      device.has_few_samples.assign(summary.events->places.size(), false);
     }
-    add_known(device.median_us[summary.events->places.at(key)],
+    const std::size_t place = summary.events->places.at(key);
+    if (event.measured_ms.size() < kLeastRankSamples) device.has_few_samples[place] = true;
+    add_known(device.median_us[place],
               event.history.empty() ? median(event.measured_ms) * 1e3 : newest_us(event.history));
     if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
     if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))

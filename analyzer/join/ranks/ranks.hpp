@@ -122,6 +122,9 @@ struct StageTimes {
   double unmeasured_part = 0.0;        // of the events: none of their time is above
 };
 
+// One sample may be late by chance: of fewer than these, none says which device is.
+inline constexpr std::size_t kLeastRankSamples = 3;
+
 // The part of one file that is kept: a number for each event, so that a hundred thousand ranks fit
 // into memory.
 struct RankSummary {
@@ -134,6 +137,8 @@ struct RankSummary {
     // The sum over its streams of each event; NaN: not measured.  A run that was watched has its
     // newest times here.
     std::vector<double> median_us;
+    std::vector<bool>
+        has_few_samples;  // of each event: fewer than kLeastRankSamples on some stream
     OfRankEvent<std::map<std::int64_t, double>> of_iteration_us;  // collectives only
     OfRankEvent<double> predicted_us;                             // collectives only
   };
@@ -204,8 +209,9 @@ struct CollectiveSplit {
   double wait_us = 0.0;                // mean over devices, median over iterations
   std::optional<double> predicted_us;  // of the transfer, where a model knows it
   std::optional<double> ratio;         // transfer / predicted
-  RankDevice last;                     // waits least, as a median: the one the others wait for
-  std::vector<std::int64_t> ranks{};   // that take part, if these are known and not all
+  // Waits least, as a median: the one the others wait for.  Empty: fewer than kLeastRankSamples.
+  std::optional<RankDevice> last{};
+  std::vector<std::int64_t> ranks{};  // that take part, if these are known and not all
 };
 
 // Ranks that run the same part of the model.

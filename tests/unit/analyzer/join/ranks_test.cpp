@@ -143,9 +143,9 @@ TEST(RankStages, MeetInCollectivesThatTheyNumberOtherwise) {
     op.attributes.emplace_back("sequence", std::int64_t{0});
     read::Event event = EventBuilder("all_reduce", occurrence, occurrence + 1)
                             .occurrence(occurrence)
-                            .samples_us({us})
+                            .samples_us({us, us, us})
                             .op(op);
-    event.iterations = {11};
+    event.iterations = {11, 12, 13};
     return event;
   };
   const RankComparison comparison =
@@ -157,7 +157,7 @@ TEST(RankStages, MeetInCollectivesThatTheyNumberOtherwise) {
                                               "all_reduce: measured on one device only"));
   ASSERT_EQ(comparison.collectives.size(), 1U);
   EXPECT_NEAR(comparison.collectives.front().transfer_us, 10, 1e-9);
-  EXPECT_EQ(comparison.collectives.front().last.rank, 1);
+  EXPECT_EQ(comparison.collectives.front().last.value().rank, 1);
   EXPECT_THAT(comparison.collectives.front().ranks, ElementsAre(0, 1));
 }
 
@@ -165,8 +165,8 @@ TEST(RankStages, MeetInCollectivesThatTheyNumberOtherwise) {
 TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredOnAll) {
   const auto events = [](double us, std::int64_t iteration) {
     read::Event reduce =
-        EventBuilder("all_reduce", 0, 1).samples_us({us}).op(sent("all_reduce", "0xa"));
-    reduce.iterations = {iteration};
+        EventBuilder("all_reduce", 0, 1).samples_us({us, us, us}).op(sent("all_reduce", "0xa"));
+    reduce.iterations = {iteration, iteration + 2, iteration + 4};
     return std::vector<read::Event>{reduce};
   };
   const RankComparison comparison =
@@ -177,8 +177,32 @@ TEST(RanksOfOneProgram, SplitACollectiveByItsMediansWhereNoIterationWasMeasuredO
   EXPECT_EQ(split.iterations, 0U);
   EXPECT_NEAR(split.transfer_us, 100, 1e-9);
   EXPECT_NEAR(split.wait_us, 300, 1e-9);
-  EXPECT_EQ(split.last.rank, 1);
+  EXPECT_EQ(split.last.value().rank, 1);
   EXPECT_THAT(split.ranks, IsEmpty()) << "all take part";
+}
+
+// One slow sample may be chance.
+TEST(RanksOfOneProgram, AreNoStragglersAndNotLastOfFewerThanThreeSamples) {
+  for (const std::size_t samples : {2U, 3U}) {
+    const auto events = [samples](double us) {
+      const auto times = [samples](double of_each_us) {
+        return std::vector<double>(samples, of_each_us);
+      };
+      read::Event reduce = EventBuilder("all_reduce", 2, 3)
+                               .samples_us(times(100 - us))
+                               .op(sent("all_reduce", "0xa"));
+      reduce.iterations = {11, 12, 13};
+      reduce.iterations.resize(samples);
+      return std::vector<read::Event>{EventBuilder("gemm", 0, 1).samples_us(times(us)), reduce};
+    };
+    const RankComparison comparison =
+        compare_ranks({rank_of(0, events(10)), rank_of(1, events(10)), rank_of(2, events(90))}, {});
+    const bool is_enough = samples >= kLeastRankSamples;
+    EXPECT_EQ(comparison.stragglers.size(), is_enough ? 1U : 0U);
+    EXPECT_EQ(comparison.warnings.empty(), is_enough) << "it says that one was slower";
+    ASSERT_EQ(comparison.collectives.size(), 1U);
+    EXPECT_EQ(comparison.collectives.front().last.has_value(), is_enough);
+  }
 }
 
 // Found in other launches, the eleventh iteration of one may be the twelfth of the other.
