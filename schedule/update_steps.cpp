@@ -86,7 +86,7 @@ bool have_fewer_micro_steps(const LaunchLog& log, const std::vector<Update>& upd
       const std::size_t end = updates[i + 1].end;
       return log.hash(end - compared, end) == log.hash(like[1].end - compared, like[1].end);
     };
-    // What comes once at the beginning may be missing in front of the end.
+    // Launches that come once, at the beginning, may be missing in front of the end.
     const std::size_t half = lengths[i] / 2;
     if ((half >= kMostBehind && ends_alike(lengths[i] - kMostBehind)) ||
         (begins_alike(half) && ends_alike(half)))
