@@ -207,7 +207,7 @@ TEST(RanksOfOneProgram, AreNoStragglersAndNotLastOfFewerThanThreeSamples) {
 
 // Found in other launches, the eleventh iteration of one may be the twelfth of the other.
 TEST(RanksOfOneProgram, DoNotMatchIterationsThatTheyFoundInOtherLaunches) {
-  const auto events = [](std::vector<double> us, const std::string& last) {
+  const auto events = [](const std::vector<double>& us, const std::string& last) {
     read::Event reduce =
         EventBuilder("all_reduce", 0, 1).samples_us(us).op(sent("all_reduce", "0xa"));
     reduce.iterations = {11, 12};
