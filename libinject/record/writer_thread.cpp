@@ -68,8 +68,8 @@ void* WriterThread::main(void* self) {
     writer->loop();
   } catch (const std::exception& error) {
     sys::turn_off("writer thread", error.what());
+    writer->turn_.store(Turn::kAsleep);
   }
-  writer->turn_.store(Turn::kAsleep);
   return nullptr;
 }
 
@@ -128,6 +128,7 @@ void WriterThread::loop() {
     tell_signal();
     if (wanted_.load(std::memory_order_acquire)) continue;
     if (leaves_.load()) {
+      turn_.store(Turn::kAsleep);
       running_ = false;
       return;
     }
@@ -143,6 +144,7 @@ void WriterThread::loop() {
     // handler asks for the file.
     if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {
       if (sys::only_quiet_threads_are_left()) {
+        turn_.store(Turn::kAsleep);
         running_ = false;
         if (options_.on_alone) options_.on_alone();
         return;
@@ -154,6 +156,8 @@ void WriterThread::loop() {
       write(false, false);
     }
   }
+  // This object may be gone once it is told that the file is written.
+  turn_.store(Turn::kAsleep);
   end(closes_.load() ? options_.close() : complete_);
 }
 
