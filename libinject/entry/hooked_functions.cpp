@@ -170,14 +170,14 @@ const HookedFunction* hooked_by_request(const char* name, int version,
 void* wrap(const HookedFunction& hooked, void* real) noexcept {
   if (real == nullptr || real == hooked.wrapper || real == hooked.spare_wrapper) return real;
   keep_driver_loaded();
-  void* known = nullptr;
   // A program that calls our export, too, still reaches a wrapper that was preloaded behind us.
   if (hooked.real->load(std::memory_order_relaxed) == nullptr) {
+    void* none = nullptr;
     void* const next = hook::find_original(hooked.symbol);
     if (next != nullptr && next != real && !is_inside_driver(next))
-      hooked.real->compare_exchange_strong(known, next);
-    known = nullptr;
+      hooked.real->compare_exchange_strong(none, next);
   }
+  void* known = nullptr;
   if (hooked.real->compare_exchange_strong(known, real) || known == real) return hooked.wrapper;
   if (hooked.spare_original != nullptr) {
     known = nullptr;

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -101,8 +100,6 @@ struct EventRecord {
   std::atomic<int> other_grids{0};
   std::atomic<int> other_grids_in_a_row{0};
 
-  ~EventRecord() { std::destroy_n(first(), made_); }
-
   void add_flag(Flag flag) {
     flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));
   }
@@ -131,22 +128,25 @@ struct EventRecord {
   // first call has an effect.
   void reserve(std::uint32_t capacity) {
     if (capacity_ != 0) return;
-    room_ = std::make_unique_for_overwrite<std::byte[]>(capacity * sizeof(Sample));
+    samples_.reserve(capacity);
     capacity_ = capacity;
   }
   // Returns false if it is full. One writer at a time.
   bool add(Sample sample) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return false;
-    if (count == made_) std::construct_at(first() + made_++);
-    first()[count] = std::move(sample);
+    if (count == samples_.size()) {
+      samples_.push_back(std::move(sample));
+    } else {
+      samples_[count] = std::move(sample);
+    }
     count_.store(count + 1, std::memory_order_release);
     return true;
   }
   // Drops the samples of iterations after `last`. Called with RunRecord::mutex held.
   void forget_samples_after(std::int64_t last) {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
-    while (count > 0 && first()[count - 1].iteration > last)
+    while (count > 0 && samples_[count - 1].iteration > last)
       --count;
     count_.store(count, std::memory_order_release);
   }
@@ -154,15 +154,14 @@ struct EventRecord {
     return count_.load(std::memory_order_acquire);
   }
   // Returns those that are there now.
-  [[nodiscard]] std::span<const Sample> samples() const { return {first(), sample_count()}; }
+  [[nodiscard]] std::span<const Sample> samples() const {
+    return {samples_.data(), sample_count()};
+  }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
  private:
-  [[nodiscard]] Sample* first() const { return reinterpret_cast<Sample*>(room_.get()); }
-
-  std::unique_ptr<std::byte[]> room_;
+  std::vector<Sample> samples_;  // never moves; those behind `count_` are used again
   std::uint32_t capacity_ = 0;
-  std::uint32_t made_ = 0;  // objects in the room; those behind `count_` are used again
   std::atomic<std::uint32_t> count_{0};
 };
 

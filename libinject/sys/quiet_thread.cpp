@@ -42,8 +42,7 @@ void* run(void* data) {
 // Returns 0 if there is none.
 int number_at(std::string_view text) noexcept {
   int number = 0;
-  for (std::size_t i = 0; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
-    number = number * 10 + (text[i] - '0');
+  std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 

@@ -544,9 +544,9 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
       result.unsplit.push_back(name + ": a device has two of that communicator and number");
     } else {
       CollectiveSplit& own = result.collectives.emplace_back(split(meeting));
+      if (devices.size() == all) continue;
       for (const Meeting::Part& part : meeting.parts) {
-        if (devices.size() < all && part.device->device.rank)
-          own.ranks.push_back(*part.device->device.rank);
+        if (part.device->device.rank) own.ranks.push_back(*part.device->device.rank);
       }
     }
   }
