@@ -49,7 +49,7 @@ FindsAKernelThatGetsSlower|analyzer.(published.reports|nvmmh|seer.prof_model|sch
 # The other tests show the same about threads; these differ in size, in what they launch, or in the driver's function
 # that fails.  Failing events and streams stay.
 not_under_tsan="$not_under_asan|AMillionLabels|OfASetUpAreLeft|AreFoundWhereTheyBegin/plain|OfAStepOf2500Launches|\
-AnEagerWarmUpComesBeforeAGraph|DoesNotReachTheApplication/cu[^ES]|IsTheApplicationsToHear|DropsTheSample"
+AnEagerWarmUpComesBeforeAGraph|DoesNotReachTheApplication/cu[^ES]|IsTheApplicationsToHear"
 test_timeout_seconds=120  # a test takes seconds at most, beside a build some more; only a dead-lock gets there
 
 usage() {

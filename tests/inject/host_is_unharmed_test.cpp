@@ -149,19 +149,21 @@ TEST(TheProgram, IsUnharmedWhenTheDeviceIsReset) {
 TEST(AnInterleavedLaunch, DropsTheSample) {
   // Another thread launches on the same stream without a pause: it gets between many pairs, unless
   // the system has no core for it at the time.
+  constexpr int wanted = INLINE_PROF_TEST_SANITIZED ? 5000 : 20000;
   std::size_t dropped = 0;
   for (int attempt = 0; attempt < 20 && dropped == 0; ++attempt) {
-    const ProfiledRun run("host_training",
-                          {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
-                           .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_OVERHEAD=0"},
-                           .files = {{"prof.events", "kernel_b\n"}}});
+    const ProfiledRun run(
+        "host_training",
+        {.arguments = {"--iterations=" + std::to_string(wanted + 100), "--no-labels", "--hammer"},
+         .environment = {"INLINE_PROF_REPEAT=" + std::to_string(wanted), "INLINE_PROF_OVERHEAD=0"},
+         .files = {{"prof.events", "kernel_b\n"}}});
     dropped = run.profile["dropped"]["interleaved_launch"].get<std::size_t>();
     std::size_t samples = 0;
     for (const json& event : run.profile["events"])
       samples += event["measured_times_ms"].size();
     // The number of the other thread's launches in an iteration may be taken for phases, and
     // samples between two of them are taken again.
-    EXPECT_NEAR(static_cast<double>(samples + dropped), 20000, 2000);
+    EXPECT_NEAR(static_cast<double>(samples + dropped), wanted, 0.1 * wanted);
   }
   EXPECT_GT(dropped, 0U);
 }
