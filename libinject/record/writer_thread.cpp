@@ -6,6 +6,8 @@
 #include "sys/log.hpp"
 #include "sys/quiet_thread.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <linux/futex.h>
@@ -158,18 +160,41 @@ void WriterThread::loop() {
   }
   // This object may be gone once it is told that the file is written.
   turn_.store(Turn::kAsleep);
-  end(closes_.load() ? options_.close() : complete_);
+  end(closing_ms_.load() > 0 ? close() : complete_);
 }
 
 void WriterThread::end(std::optional<bool> complete) {
-  if (is_ending_.exchange(true)) return;
   if (complete) write(*complete, true);
   if (options_.on_written) options_.on_written();
   tell_signal();
-  pthread_mutex_lock(&mutex_);
-  finished_.store(true, std::memory_order_release);
-  pthread_cond_broadcast(&changed_);
-  pthread_mutex_unlock(&mutex_);
+  tell(finished_);
+}
+
+void* WriterThread::main_of_closing(void* self) {
+  auto* writer = static_cast<WriterThread*>(self);
+  try {
+    writer->thread_.store(static_cast<int>(syscall(SYS_gettid, 0, 0, 0, 0, 0)));
+    writer->closed_ = writer->options_.close();
+  } catch (const std::exception& error) {
+    sys::turn_off("writer thread", error.what());
+  }
+  writer->tell(writer->is_closed_);
+  return nullptr;
+}
+
+// By another thread, which may hang. The application's must not start it: it may have interrupted
+// the allocator, which pthread_create() calls.
+std::optional<bool> WriterThread::close() {
+  const int own = thread_.load();
+  if (sys::start_quiet_detached_thread(&WriterThread::main_of_closing, this) != 0)
+    return options_.close();
+  const bool is_closed = wait_while_it_works(is_closed_, closing_ms_.load());
+  thread_.store(own);
+  if (is_closed) return closed_;
+  const std::lock_guard lock(run_.mutex);
+  run_.add_warning(
+      "the program ended while it was inside the driver: the last samples are missing");
+  return false;
 }
 
 void WriterThread::finish(bool complete) {
@@ -186,44 +211,26 @@ void WriterThread::finish_within(bool complete, int milliseconds) {
   wait_or_complain(milliseconds);
 }
 
-void* WriterThread::main_if_closing_hangs(void* self) {
-  try {
-    auto* writer = static_cast<WriterThread*>(self);
-    writer->thread_.store(static_cast<int>(syscall(SYS_gettid, 0, 0, 0, 0, 0)));
-    {
-      const std::lock_guard lock(writer->run_.mutex);
-      writer->run_.add_warning(
-          "the program ended while it was inside the driver: the last samples are missing");
-    }
-    writer->end(false);
-  } catch (const std::exception& error) {
-    sys::turn_off("writer thread", error.what());
-  }
-  return nullptr;
-}
-
 void WriterThread::close_within(int milliseconds) {
-  closes_.store(true);
+  closing_ms_.store(std::max(milliseconds / 2, 1));
   wanted_.store(true, std::memory_order_release);
   wake();
-  if (!wait_while_it_works(milliseconds / 2) && !is_ending_.load())
-    static_cast<void>(sys::start_quiet_detached_thread(&WriterThread::main_if_closing_hangs, this));
   wait_or_complain(milliseconds);
 }
 
-bool WriterThread::wait_while_it_works(int milliseconds) {
+bool WriterThread::wait_while_it_works(const std::atomic<bool>& done, int milliseconds) {
   long worked = processor_time_of(thread_.load());
   for (int waits = 0; waits < kMostWaits; ++waits) {
-    if (wait(milliseconds)) return true;
+    if (wait_for(done, milliseconds)) return true;
     const long now = processor_time_of(thread_.load());
-    if (now - worked < kLeastWorkNanoseconds) break;
+    if (std::abs(now - worked) < kLeastWorkNanoseconds) break;  // of another thread, once it closes
     worked = now;
   }
   return false;
 }
 
 void WriterThread::wait_or_complain(int milliseconds) {
-  if (wait_while_it_works(milliseconds)) return;
+  if (wait_while_it_works(finished_, milliseconds)) return;
   sys::say(sys::LogLevel::kError,
            "%s: not written within %d ms at the end of the program: the samples since the last "
            "checkpoint are lost",
@@ -241,13 +248,24 @@ void WriterThread::wake_for_signal(int signal) noexcept {
 }
 
 bool WriterThread::wait(int milliseconds) {
+  return wait_for(finished_, milliseconds);
+}
+
+void WriterThread::tell(std::atomic<bool>& done) noexcept {
+  pthread_mutex_lock(&mutex_);
+  done.store(true, std::memory_order_release);
+  pthread_cond_broadcast(&changed_);
+  pthread_mutex_unlock(&mutex_);
+}
+
+bool WriterThread::wait_for(const std::atomic<bool>& done, int milliseconds) {
   const timespec until = sys::from_now(milliseconds * 1'000'000L);
   pthread_mutex_lock(&mutex_);
   int woken = 0;
-  while (!has_finished() && woken == 0)
+  while (!done.load(std::memory_order_acquire) && woken == 0)
     woken = pthread_cond_timedwait(&changed_, &mutex_, &until);
   pthread_mutex_unlock(&mutex_);
-  return has_finished();
+  return done.load(std::memory_order_acquire);
 }
 
 void WriterThread::write_now(bool complete) {

@@ -79,8 +79,8 @@ class WriterThread {
   void wait_or_complain(int milliseconds);  // if finish() was called before
 
   // Has the running thread close the run first, and waits as finish_within(). The application may
-  // end in a signal handler that has interrupted the driver or a wrapper of ours, and closing may
-  // need a lock that is held there: if it hangs, another thread writes what is recorded.
+  // end in a signal handler that has interrupted the driver, the allocator or a wrapper of ours,
+  // and closing may need a lock that is held there: if it hangs, what is recorded is written.
   void close_within(int milliseconds);
 
   // Asks for a tick now.
@@ -107,10 +107,13 @@ class WriterThread {
  private:
   void take_turn(Turn turn, int milliseconds) noexcept;
   static void* main(void* self);
-  static void* main_if_closing_hangs(void* self);
+  static void* main_of_closing(void* self);
   void loop();
   void end(std::optional<bool> complete);
-  [[nodiscard]] bool wait_while_it_works(int milliseconds);
+  [[nodiscard]] std::optional<bool> close();
+  void tell(std::atomic<bool>& done) noexcept;
+  [[nodiscard]] bool wait_for(const std::atomic<bool>& done, int milliseconds);
+  [[nodiscard]] bool wait_while_it_works(const std::atomic<bool>& done, int milliseconds);
   [[nodiscard]] bool sleep(long nanoseconds);
   void wake() noexcept;  // a signal handler may call it
   void tell_signal();
@@ -123,7 +126,7 @@ class WriterThread {
   OutputFile file_;
   OutputFile metrics_;
   std::atomic<bool> running_{false};
-  std::atomic<int> thread_{0};  // the kernel's number of the thread
+  std::atomic<int> thread_{0};  // the kernel's number of the thread, or of the one that closes
   std::size_t last_bytes_ = 0;  // of prof.json
   bool has_no_thread_ = false;
   bool complaint_made_ = false;
@@ -134,9 +137,10 @@ class WriterThread {
   std::atomic<Turn> turn_{Turn::kAsleep};
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
-  std::atomic<bool> closes_{false};
+  std::atomic<int> closing_ms_{0};  // 0: the run is not to be closed
+  std::atomic<bool> is_closed_{false};
+  std::optional<bool> closed_{false};  // what closing returned
   std::atomic<bool> leaves_{false};
-  std::atomic<bool> is_ending_{false};
   std::atomic<bool> nudged_{false};
   bool complete_ = false;
   std::atomic<bool> finished_{false};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
+#include <unistd.h>
 
 namespace inline_prof::record {
 namespace {
@@ -127,6 +128,26 @@ TEST_F(WriterThreadTest, WritesOnTheCallersThreadAtTheEnd) {
   EXPECT_FALSE(thread.is_running());
   EXPECT_TRUE(thread.has_finished());
   EXPECT_EQ(written("prof.json")["complete"], true);
+}
+
+TEST_F(WriterThreadTest, WritesWhatIsRecordedWhereClosingHangs) {
+  for (const bool hangs : {false, true}) {
+    // Never destroyed: its thread hangs to the end.
+    static std::vector<WriterThread*> threads;
+    threads.push_back(new WriterThread(run_, {.path = path("prof.json"),
+                                              .facts = [] { return WriteFacts{}; },
+                                              .close = [hangs]() -> std::optional<bool> {
+                                                while (hangs)
+                                                  pause();
+                                                return true;
+                                              }}));
+    threads.back()->start();
+    threads.back()->close_within(hangs ? 100 : kPatienceMs);
+    EXPECT_TRUE(threads.back()->wait(kPatienceMs));
+    EXPECT_EQ(written("prof.json")["complete"], !hangs);
+    EXPECT_EQ(run_.warnings.size(), hangs ? 1U : 0U);
+    std::filesystem::remove(path("prof.json"));
+  }
 }
 
 TEST_F(WriterThreadTest, BlocksEverySignalOfTheHosts) {
