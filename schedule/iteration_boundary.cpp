@@ -25,6 +25,7 @@ class Alignment {
   struct Extent {
     std::size_t launches = 0;
     std::size_t steady = 0;
+    bool lacks_some = false;  // launches of the cycle, within the first one
   };
 
   [[nodiscard]] Extent best() {
@@ -110,6 +111,7 @@ class Alignment {
       score_ -= static_cast<double>(log_.weight(steady(i)));
     at_.launches += launches;
     at_.steady += steadies;
+    at_.lacks_some = at_.lacks_some || steadies > kMostMissing;
     return true;
   }
 
@@ -183,8 +185,9 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
   });
   const bool is_behind_one = at != log.waits().end() && *at == boundary.first_launch;
   const double between = static_cast<double>(early + behind);
-  // The first iteration lacks some launches behind the wait.
-  if (early != 0 && (behind <= kMostMissed ||
+  // The first iteration lacks some launches behind the wait. Where nothing is trained, what the
+  // host does with a result ends an iteration.
+  if (early != 0 && ((behind <= kMostMissed && !log.turns().empty()) ||
                      (is_behind_one && static_cast<double>(behind) <= kMostInCommon * between))) {
     boundary.steady_index = last;
     return boundary;
@@ -340,7 +343,8 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
   const std::size_t index = cycle.steady.size() - extent.steady % cycle.steady.size();
   return {.first_launch = positions[first] - extent.launches,
           .steady_index = index == cycle.steady.size() ? 0 : index,
-          .is_known = true};
+          .is_known = true,
+          .is_sure = !extent.lacks_some};
 }
 
 // Returns true if a kernel of the cycle is launched for the first time in the first iteration.
@@ -383,6 +387,23 @@ void begin_with_varying(const LaunchLog& log, std::span<const std::uint32_t> pos
   for (std::uint32_t& start : starts)
     start -= static_cast<std::uint32_t>(count);
   boundary.starts = std::move(starts);
+}
+
+// Returns true if launches that vary come before the first steady one of many iterations, without a
+// wait between: these may be the iteration's, such as what is done to some batches at random.
+bool is_often_behind_varying(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                             const Cycle& cycle, std::size_t steady_index) {
+  constexpr std::size_t looked_at = 16;
+  const std::size_t last = positions.size() - 1;
+  const std::size_t begin = std::max(cycle.first_segment, last - std::min(last, looked_at));
+  std::size_t behind = 0;
+  for (std::size_t i = begin; i < last; ++i) {
+    const std::size_t start = launch_at(log, positions[i], cycle, steady_index);
+    if (start != 0 && cycle.varies[log.launches()[start - 1]] &&
+        !std::binary_search(log.waits().begin(), log.waits().end(), start))
+      ++behind;
+  }
+  return 4 * behind >= last - begin;
 }
 
 // Returns the places of the cycle behind which the thread changes.
@@ -480,6 +501,7 @@ bool is_in_row(const LaunchLog& log, std::size_t first) {
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   Boundary boundary = from_launches(log, positions, cycle);
+  const bool lacks_none = boundary.is_sure;
   const auto is_behind_wait = [&] {
     return std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch) &&
            !log.is_by_other_thread(boundary.first_launch);
@@ -509,10 +531,12 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   const bool is_behind_any = is_trained_before && !updates.is_short && updates.ends.size() > 1;
   boundary.is_sure =
       first + log.dropped() == 0 || (updates.is_short && !is_told_by_launches) ||
-      (is_behind_steady && is_new(log, first)) ||
+      (is_behind_steady && lacks_none && is_new(log, first)) ||
       (is_behind_wait() && (log.dropped() != 0 || has_new_kernel(log, first, cycle) ||
                             cycle.steady.size() < kFewestOfTraining));
   boundary.is_sure = boundary.is_sure && !is_behind_any &&
+                     (!boundary.starts.empty() ||
+                      !is_often_behind_varying(log, positions, cycle, boundary.steady_index)) &&
                      (is_behind_wait() || !is_in_row(log, first)) &&
                      !holds_iterations(log, positions, cycle, updates, boundary.steady_index);
   return boundary;

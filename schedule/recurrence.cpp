@@ -741,7 +741,7 @@ class Study {
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
     if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
       return Kind::kRegular;
-    if (is_variant(i, reading)) {
+    if (is_variant(i, reading) || has_skipped_update(i, reading)) {
       count(reading.steady, 1);
       for (const std::uint32_t kernel : launches)
         --counts_[kernel];
@@ -753,6 +753,21 @@ class Study {
       return Kind::kVariant;
     }
     return Kind::kOther;
+  }
+
+  // Returns true for an iteration that lacks a part of the others with all their updates: a
+  // gradient scaler leaves a step out where the gradients have overflown.
+  [[nodiscard]] bool has_skipped_update(std::size_t i, const Reading& reading) const {
+    const Launches launches = segment(i);
+    const Launches usual = reading.steady;
+    if (!may_be_interrupted_ || !reading.updates || reading.may_vary || updates(launches) ||
+        launches.size() >= usual.size() || 2 * launches.size() < usual.size() ||
+        places_in(log_.turns(), i) != reading.turns)
+      return false;
+    const auto head = static_cast<std::size_t>(
+        std::mismatch(launches.begin(), launches.end(), usual.begin()).first - launches.begin());
+    return std::equal(launches.rbegin(), launches.rend() - static_cast<std::ptrdiff_t>(head),
+                      usual.rbegin());
   }
 
   // Returns true for an iteration with data of another kind: it begins and ends as the others do,

@@ -1261,6 +1261,65 @@ TEST(IterationFinder, IsInDoubtWhereTheHostWaitsForFewLaunchesAndSomethingInterr
   EXPECT_LT(found.confidence, 0.5);
 }
 
+// A gradient scaler leaves out the updates where the gradients have overflown.
+TEST(IterationFinder, KeepsStepsOfWhichSomeLeaveOutTheUpdate) {
+  const auto found = found_after(30, [](IterationFinder& finder, std::size_t i) {
+    launch(finder, 0, 150);
+    if (i > 1 && i != 9 && i != 21 && i != 23) update(finder, 500, 10);
+    finder.add(600);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 161U);
+  EXPECT_GE(found.periods_seen, 15U);
+}
+
+// A small model writes four words one after the other, a large one reads them all; the host waits
+// for each result, and then adds what was right to the text.
+TEST(IterationFinder, EndsAnIterationBehindTheWaitForItsResult) {
+  const auto found = found_after(30, [](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    for (int word = 0; word < 4; ++word) {
+      launch(finder, 0, 20);
+      finder.add_wait();
+    }
+    launch(finder, 100, 150);
+    finder.add_wait();
+    launch(finder, 300, 1);
+  });
+  EXPECT_EQ(found.first_launch, 7U);
+  EXPECT_EQ(found.first, 0U);
+}
+
+// Some batches are flipped, some are turned, before or behind which an iteration may begin.
+TEST(IterationFinder, IsInDoubtWhereIterationsMayBeginWithLaunchesThatVary) {
+  LaunchProgram chance(1);
+  const auto found = found_after(60, [&](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    if (chance.chance(0.5)) finder.add(700);
+    if (chance.chance(0.5)) finder.add(701);
+    launch(finder, 0, 200);
+    update(finder, 500, 2);
+  });
+  EXPECT_GT(found.confidence, 0);
+  EXPECT_LT(found.confidence, 0.5);
+}
+
+// Another network with the same layers comes before the loop.
+TEST(IterationFinder, IsInDoubtWhereTheFirstIterationLacksLaunchesInTheMiddle) {
+  const auto layers = [](IterationFinder& finder, int count) {
+    for (int layer = 0; layer < count; ++layer)
+      launch(finder, 100, 10);
+    launch(finder, 110, 2);
+  };
+  const auto found = found_after(60, [&](IterationFinder& finder, std::size_t i) {
+    if (i == 0) launch(finder, 900, 7);
+    if (i == 0) layers(finder, 8);
+    launch(finder, 0, 5);
+    layers(finder, 20);
+    launch(finder, 200, 6);
+  });
+  EXPECT_TRUE(found.first_launch == 7 + 82U || found.confidence < 0.5);
+}
+
 TEST(OptimizerKernels, AreKnownByTheirNames) {
   for (const char* name :
        {"_ZN2at6native57_GLOBAL__N__e658eeb9_24_ForeachBinaryOpScalar_cu_86b9896c25multi_tensor",
