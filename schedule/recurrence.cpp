@@ -580,7 +580,7 @@ class Study {
     const auto& steady = reading.steady;
     if (reading.may_vary || launches.size() <= steady.size()) return false;
     const std::size_t inserted = launches.size() - steady.size();
-    if (inserted > longest_note || 25 * inserted > steady.size()) return false;
+    if (inserted > longest_note || 25 * inserted > log_.weight_of(steady)) return false;
     const auto head = static_cast<std::size_t>(
         std::mismatch(steady.begin(), steady.end(), launches.begin()).first - steady.begin());
     if (!std::equal(steady.begin() + static_cast<std::ptrdiff_t>(head), steady.end(),

@@ -50,7 +50,18 @@ std::uint32_t launches_of(const LaunchSite& site) {
   return std::min(kernels_in(site.graph), kMostInReplay);
 }
 
-bool append(Search& search, const LaunchSite& site) {
+// A graph updates parameters if a kernel of it does: where a whole step was captured.
+bool updates_parameters(const LaunchSite& site, Sites& sites) {
+  if (site.kernel != nullptr) return schedule::updates_parameters(site.kernel->name);
+  if (site.graph == nullptr) return false;
+  const std::lock_guard lock(graphs::mutex());
+  return std::ranges::any_of(site.graph->nodes, [&](const graphs::GraphNode& node) {
+    return node.is_kernel() && node.function != nullptr &&
+           schedule::updates_parameters(sites.kernel_of(node.function)->name);
+  });
+}
+
+bool append(Search& search, const LaunchSite& site, Sites& sites) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
   const auto [known, is_new] =
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
@@ -59,8 +70,7 @@ bool append(Search& search, const LaunchSite& site) {
   const bool is_by_other = &sys::this_thread != search.first_thread;
   if (std::exchange(search.is_by_other, is_by_other) != is_by_other) search.finder.add_turn();
   using Added = schedule::IterationFinder::Added;
-  const bool updates =
-      is_new && site.kernel != nullptr && schedule::updates_parameters(site.kernel->name);
+  const bool updates = is_new && updates_parameters(site, sites);
   const Added added = search.finder.append(known->second, launches_of(site), updates);
   bool has_changed = added == Added::kAndChanged;
   if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
@@ -197,7 +207,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
     });
     return false;
   }
-  const bool has_changed = append(search, site);
+  const bool has_changed = append(search, site, session_.sites);
   if (is_guessed()) {
     if (!has_changed || !search.followed) return true;
     const RunState now = session_.state();

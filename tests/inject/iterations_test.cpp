@@ -182,6 +182,18 @@ TEST(Iterations, AreNotTheBatchesOfAnEvaluation) {
               HasSubstr(std::to_string(passes) + " passes that began"));
 }
 
+// A step that was captured whole; the mean of the losses is read behind every tenth.
+TEST(Iterations, AreGraphsThatUpdateParametersWhateverIsReadBetween) {
+  const std::string calls = "h g0 " + again(2, 10) + "k0 s " + again(22, 20);
+  for (const bool updates : {true, false}) {
+    const ProfiledRun run = made_calls(1, calls, {"INLINE_PROF_REPEAT=2"},
+                                       {updates ? "--in-graphs=1" : "--in-graphs=0"},
+                                       "kernel multi_tensor_apply\ngraph 100\n");
+    EXPECT_EQ(run.profile["profiler"]["iteration_launches"], 100) << run.output;
+    EXPECT_EQ(run.profile["profiler"]["iteration_confidence"] > 0.5, updates) << run.output;
+  }
+}
+
 // Two launches behind every eighth time may be the update that eight micro-steps are for.
 TEST(Iterations, OfWhichNothingTellsThatTheyAreNoMicroStepsMakeNoCompleteRun) {
   std::string calls;

@@ -1,13 +1,17 @@
 // Makes the calls of a recording (tests/data/recordings) again, on the driver API: kernels of the
 // same names, graphs of as many, streams, copies and waits.
 //
-//   host_recording FILE [--pause=US] [--streams-are-devices]
+//   host_recording FILE [--pause=US] [--streams-are-devices] [--in-graphs=KERNEL]
 //
 // Sleeps for US microseconds after each thousand calls, where the run's time matters.  A number of
-// a stream may stand for the default stream of the device of this number.
-// Prints "host ok" if every call succeeded.
+// a stream may stand for the default stream of the device of this number.  Graphs are of a kernel
+// of their own, unless one of the recording's is named by its number. Prints "host ok" if every
+// call succeeded.
 #include "host.hpp"
 #include "launch_recording.hpp"
+
+#include <algorithm>
+#include <climits>
 
 namespace {
 
@@ -16,8 +20,8 @@ using inline_prof::schedule::test::Recording;
 
 class Replay {
  public:
-  Replay(const Recording& recording, bool streams_are_devices)
-      : streams_are_devices_(streams_are_devices) {
+  Replay(const Recording& recording, bool streams_are_devices, std::size_t in_graphs)
+      : streams_are_devices_(streams_are_devices), in_graphs_(in_graphs) {
     for (const std::string& name : recording.kernels)  // some were cut to the same text
       names_.push_back(name + "_" + std::to_string(names_.size()));
     names_.emplace_back("node");
@@ -86,11 +90,12 @@ class Replay {
     CUstream stream = this->stream(0);
     return host::instantiated(host::captured(stream, [&] {
       for (std::size_t i = 0; i < nodes; ++i)
-        host::launch(kernels_.back(), stream, 16, 128);
+        host::launch(kernels_[std::min(in_graphs_, kernels_.size() - 1)], stream, 16, 128);
     }));
   }
 
   bool streams_are_devices_;
+  std::size_t in_graphs_;
   std::vector<std::string> names_{};
   std::vector<std::vector<CUfunction>> kernels_of_{};  // by device
   std::vector<CUfunction> kernels_{};
@@ -108,9 +113,10 @@ int main(int argc, char** argv) {
   host::Arguments arguments(argc, argv);
   const auto pause_us = static_cast<useconds_t>(arguments.number("--pause", 0));
   const bool streams_are_devices = arguments.has("--streams-are-devices");
+  const auto in_graphs = static_cast<std::size_t>(arguments.number("--in-graphs", INT_MAX));
   if (arguments.left().size() != 1) host::fail("expected a recording", 2);
   const Recording recording = inline_prof::schedule::test::read_recording(arguments.left().front());
-  Replay replay(recording, streams_are_devices);
+  Replay replay(recording, streams_are_devices, in_graphs);
   std::size_t calls = 0;
   for (const RecordedCall& call : recording.calls) {
     replay.call(call);

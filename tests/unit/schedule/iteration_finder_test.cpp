@@ -1303,6 +1303,18 @@ TEST(IterationFinder, IsInDoubtWhereIterationsMayBeginWithLaunchesThatVary) {
   EXPECT_LT(found.confidence, 0.5);
 }
 
+// A graph has the kernels of a whole step; the mean of the losses is read behind every tenth.
+TEST(IterationFinder, CountsKernelsOfGraphsWhereSomethingIsReadBetween) {
+  const auto found = found_after(30, [](IterationFinder& finder, std::size_t i) {
+    finder.add_wait();
+    finder.add(1);
+    finder.add(2, 300);
+    if (i % 10 == 9) finder.add(3);
+  });
+  EXPECT_EQ(found.launches_per_iteration, 301U);
+  EXPECT_EQ(found.first, 1U);
+}
+
 // Another network with the same layers comes before the loop.
 TEST(IterationFinder, IsInDoubtWhereTheFirstIterationLacksLaunchesInTheMiddle) {
   const auto layers = [](IterationFinder& finder, int count) {
