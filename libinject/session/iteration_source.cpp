@@ -495,7 +495,7 @@ void IterationSource::find_place_of_calls() {
     numbers.push_back(known->second);
     if (is_new) sites.push_back(each.site);
   }
-  if (sites.front() != first->site) return;
+  if (sites.empty() || sites.front() != first->site) return;
   const auto place = schedule::find_mark_place(numbers);
   if (!place) return;
   {
