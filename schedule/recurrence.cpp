@@ -575,18 +575,21 @@ class Study {
   // Returns true for a regular segment in which the host reads something more, such as the mean of
   // the losses every ten iterations.
   [[nodiscard]] bool has_note(std::size_t i, const Reading& reading) const {
-    constexpr std::size_t longest_note = 4;
+    constexpr std::size_t longest_note = 4;  // kernels
     const Launches launches = segment(i);
     const auto& steady = reading.steady;
     if (reading.may_vary || launches.size() <= steady.size()) return false;
     const std::size_t inserted = launches.size() - steady.size();
-    if (inserted > longest_note || 25 * inserted > log_.weight_of(steady)) return false;
+    if (inserted > longest_note) return false;
     const auto head = static_cast<std::size_t>(
         std::mismatch(steady.begin(), steady.end(), launches.begin()).first - steady.begin());
     if (!std::equal(steady.begin() + static_cast<std::ptrdiff_t>(head), steady.end(),
                     launches.begin() + static_cast<std::ptrdiff_t>(head + inserted)))
       return false;
-    if (updates(launches.subspan(head, inserted))) return false;
+    const Launches note = launches.subspan(head, inserted);
+    const std::size_t kernels = log_.weight_of(note);
+    if (kernels > longest_note || 25 * kernels > log_.weight_of(steady) || updates(note))
+      return false;
     const auto waits = log_.waits();
     // A number is read behind its launches; what is behind a wait is the work on further data.
     const auto wait = std::upper_bound(waits.begin(), waits.end(), positions_[i] + head);
@@ -1006,7 +1009,8 @@ class Study {
     constexpr std::size_t fewest = 4;
     std::map<std::vector<std::size_t>, std::size_t> kernels;
     for (const auto& [kernel, of_kernel] : places) {
-      if (of_kernel.size() > 2 && 5 * of_kernel.size() <= 4 * regular.size()) ++kernels[of_kernel];
+      if (of_kernel.size() > 2 && 5 * of_kernel.size() <= 4 * regular.size())
+        kernels[of_kernel] += log_.weight(kernel);
     }
     return std::ranges::any_of(kernels, [&](const auto& group) {
       return group.second >= fewest && are_longer(group.first, regular);

@@ -1315,6 +1315,19 @@ TEST(IterationFinder, CountsKernelsOfGraphsWhereSomethingIsReadBetween) {
   EXPECT_EQ(found.first, 1U);
 }
 
+// The graph of an optimizer's step, without names, behind every few micro-steps.
+TEST(IterationFinder, TakesNoGraphForSomethingThatIsRead) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    for (std::size_t step = 0; step < 4 + i % 2; ++step) {
+      finder.add_wait();
+      finder.add(1);
+      finder.add(2, 300);
+    }
+    finder.add(3, 300);
+  });
+  EXPECT_TRUE(found.launches_per_iteration > 1000 || found.confidence < 0.5);
+}
+
 // Another network with the same layers comes before the loop.
 TEST(IterationFinder, IsInDoubtWhereTheFirstIterationLacksLaunchesInTheMiddle) {
   const auto layers = [](IterationFinder& finder, int count) {
