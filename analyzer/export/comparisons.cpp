@@ -174,6 +174,7 @@ std::string ranks_json(const join::RankComparison& comparison) {
   json["phase"] = or_null(comparison.phase);
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;
+  json["events_of_few_samples"] = comparison.events_of_few_samples;
   json["stages"] = list_of(comparison.stages, stage_json);
   json["patterns"] = list_of(comparison.patterns, pattern_json);
   json["slow_devices"] = list_of(comparison.slow_devices, slow_device_json);

@@ -151,7 +151,13 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
            });
   add_list(
       out, "stragglers: events that one device needs longer for than the others",
-      none("no device needs longer for an event than the others", "which of their events are slow"),
+      none("no device needs longer for an event than the others",
+           "which of their events are slow") +
+          (comparison.events_of_few_samples == 0 || compared < 3
+               ? ""
+               : fmt::format("\n  of {} of {} this cannot be told: they have fewer than {} samples",
+                             comparison.events_of_few_samples, counted(comparison.events, "event"),
+                             join::kLeastRankSamples)),
       comparison.stragglers, options.top, [&](const join::Straggler& slow) {
         const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
                                               slow.time_us, slow.median_us, slow.ratio);

@@ -374,6 +374,11 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   for (const RankEvent& event : events) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
+    if (std::ranges::any_of(devices, [&](const auto* device) {
+          const std::size_t place = device->events->places.at(event);
+          return device->has_few_samples[place] || std::isnan(device->median_us[place]);
+        }))
+      ++result.events_of_few_samples;
     const EventTimes times = times_of(devices, event);
     if (times.times_us.empty()) continue;
     const double middle = median(times.times_us);

@@ -225,6 +225,7 @@ struct RankComparison {
   bool is_simulated = false;  // a rank's GPU was
   std::size_t devices = 0;
   std::size_t events = 0;
+  std::size_t events_of_few_samples = 0;     // on some device: whether one is slow cannot be told
   std::vector<PipelineStage> stages;         // first to last; empty where all ranks run the same
   std::vector<RankPattern> patterns;         // those that lose most time first
   std::vector<Straggler> slow_devices;       // slowest first

@@ -199,6 +199,8 @@ TEST(RanksOfOneProgram, AreNoStragglersAndNotLastOfFewerThanThreeSamples) {
         compare_ranks({rank_of(0, events(10)), rank_of(1, events(10)), rank_of(2, events(90))}, {});
     const bool is_enough = samples >= kLeastRankSamples;
     EXPECT_EQ(comparison.stragglers.size(), is_enough ? 1U : 0U);
+    EXPECT_EQ(comparison.events_of_few_samples, is_enough ? 0U : 1U)
+        << "a collective has no slow one";
     EXPECT_EQ(comparison.warnings.empty(), is_enough) << "it says that one was slower";
     ASSERT_EQ(comparison.collectives.size(), 1U);
     EXPECT_EQ(comparison.collectives.front().last.has_value(), is_enough);
