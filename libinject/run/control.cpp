@@ -15,8 +15,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <system_error>
@@ -81,7 +81,9 @@ class Asked {
     errno = 0;
     std::ifstream stream(folder_ + "/" + name);
     if (!stream && errno == EACCES) throw std::runtime_error("belongs to another user");
-    return {std::istreambuf_iterator(stream), {}};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
   }
 
   // Returns the path that the library has, from the environment that the process was started with.
