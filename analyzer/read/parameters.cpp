@@ -22,19 +22,20 @@ void set_object(json& member, const json& document, const TreeNode& root, const 
 }
 
 // A list of numbers takes one line, not one for each number: a third of the bytes.
-std::string with_lists_on_a_line(const std::string& json) {
+std::string with_lists_on_a_line(const std::string& written) {
   std::string text;
   std::size_t done = 0;
-  for (std::size_t open = json.find('['); open != json.npos; open = json.find('[', open + 1)) {
-    const std::size_t end = json.find_first_of("[]{\"", open + 1);
-    if (end == json.npos || json[end] != ']' || json[open + 1] != '\n') continue;
-    text.append(json, done, open - done);
-    std::copy_if(json.begin() + static_cast<std::ptrdiff_t>(open),
-                 json.begin() + static_cast<std::ptrdiff_t>(end), std::back_inserter(text),
+  for (std::size_t open = written.find('['); open != written.npos;
+       open = written.find('[', open + 1)) {
+    const std::size_t end = written.find_first_of("[]{\"", open + 1);
+    if (end == written.npos || written[end] != ']' || written[open + 1] != '\n') continue;
+    text.append(written, done, open - done);
+    std::copy_if(written.begin() + static_cast<std::ptrdiff_t>(open),
+                 written.begin() + static_cast<std::ptrdiff_t>(end), std::back_inserter(text),
                  [](char each) { return each != ' ' && each != '\n'; });
     done = end;
   }
-  return text.append(json, done);
+  return text.append(written, done);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ std::string grouped(std::int64_t number) {
   constexpr std::ptrdiff_t digits_of_a_group = 3;
   for (std::ptrdiff_t at = std::ssize(text) - digits_of_a_group; at > (number < 0 ? 1 : 0);
        at -= digits_of_a_group)
-    text.insert(static_cast<std::size_t>(at), ",");
+    text.insert(static_cast<std::size_t>(at), 1, ',');
   return text;
 }
 
