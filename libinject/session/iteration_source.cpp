@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "labels/xla_fusions.hpp"
+#include "launch/kernel_handles.hpp"
 #include "launch/launch_filter.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "schedule/update_steps.hpp"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace inline_prof::session {
@@ -51,17 +53,18 @@ std::uint32_t launches_of(const LaunchSite& site) {
 }
 
 // A graph updates parameters if a kernel of it does: where a whole step was captured.
-bool updates_parameters(const LaunchSite& site, Sites& sites) {
+bool updates_parameters(const LaunchSite& site) {
   if (site.kernel != nullptr) return schedule::updates_parameters(site.kernel->name);
   if (site.graph == nullptr) return false;
   const std::lock_guard lock(graphs::mutex());
+  std::unordered_set<CUfunction> asked{nullptr};
   return std::ranges::any_of(site.graph->nodes, [&](const graphs::GraphNode& node) {
-    return node.is_kernel() && node.function != nullptr &&
-           schedule::updates_parameters(sites.kernel_of(node.function)->name);
+    return node.is_kernel() && asked.insert(node.function).second &&
+           schedule::updates_parameters(launch::identity_of(node.function).name);
   });
 }
 
-bool append(Search& search, const LaunchSite& site, Sites& sites) {
+bool append(Search& search, const LaunchSite& site) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
   const auto [known, is_new] =
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
@@ -70,7 +73,7 @@ bool append(Search& search, const LaunchSite& site, Sites& sites) {
   const bool is_by_other = &sys::this_thread != search.first_thread;
   if (std::exchange(search.is_by_other, is_by_other) != is_by_other) search.finder.add_turn();
   using Added = schedule::IterationFinder::Added;
-  const bool updates = is_new && updates_parameters(site, sites);
+  const bool updates = is_new && updates_parameters(site);
   const Added added = search.finder.append(known->second, launches_of(site), updates);
   bool has_changed = added == Added::kAndChanged;
   if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
@@ -207,7 +210,7 @@ bool IterationSource::add_launch(const LaunchSite& site) {
     });
     return false;
   }
-  const bool has_changed = append(search, site, session_.sites);
+  const bool has_changed = append(search, site);
   if (is_guessed()) {
     if (!has_changed || !search.followed) return true;
     const RunState now = session_.state();
