@@ -131,19 +131,20 @@ TEST_F(WriterThreadTest, WritesOnTheCallersThreadAtTheEnd) {
 }
 
 TEST_F(WriterThreadTest, WritesWhatIsRecordedWhereClosingHangs) {
+  // Never destroyed: a thread hangs to the end.
+  static auto& threads = *new std::vector<std::unique_ptr<WriterThread>>;
   for (const bool hangs : {false, true}) {
-    // Never destroyed: its thread hangs to the end.
-    static std::vector<WriterThread*> threads;
-    threads.push_back(new WriterThread(run_, {.path = path("prof.json"),
-                                              .facts = [] { return WriteFacts{}; },
-                                              .close = [hangs]() -> std::optional<bool> {
-                                                while (hangs)
-                                                  pause();
-                                                return true;
-                                              }}));
-    threads.back()->start();
-    threads.back()->close_within(hangs ? 100 : kPatienceMs);
-    EXPECT_TRUE(threads.back()->wait(kPatienceMs));
+    WriterThread& thread = *threads.emplace_back(std::make_unique<WriterThread>(
+        run_, WriterThread::Options{.path = path("prof.json"),
+                                    .facts = [] { return WriteFacts{}; },
+                                    .close = [hangs]() -> std::optional<bool> {
+                                      while (hangs)
+                                        pause();
+                                      return true;
+                                    }}));
+    thread.start();
+    thread.close_within(hangs ? 100 : kPatienceMs);
+    EXPECT_TRUE(thread.wait(kPatienceMs));
     EXPECT_EQ(written("prof.json")["complete"], !hangs);
     EXPECT_EQ(run_.warnings.size(), hangs ? 1U : 0U);
     std::filesystem::remove(path("prof.json"));
