@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
-#include <unistd.h>
 
 namespace inline_prof::record {
 namespace {
@@ -138,8 +137,8 @@ TEST_F(WriterThreadTest, WritesWhatIsRecordedWhereClosingHangs) {
         run_, WriterThread::Options{.path = path("prof.json"),
                                     .facts = [] { return WriteFacts{}; },
                                     .close = [hangs]() -> std::optional<bool> {
-                                      while (hangs)
-                                        pause();
+                                      if (hangs)
+                                        std::this_thread::sleep_for(std::chrono::hours(24));
                                       return true;
                                     }}));
     thread.start();
