@@ -355,21 +355,27 @@ bool has_new_kernel(const LaunchLog& log, std::size_t first, const Cycle& cycle)
   return std::ranges::any_of(cycle.steady, [&](std::uint32_t kernel) { return !is_met[kernel]; });
 }
 
-// Lets the iterations begin with the launches that all of them have before the first steady one,
-// though their kernels vary otherwise.
-void begin_with_varying(const LaunchLog& log, std::span<const std::uint32_t> positions,
-                        const Cycle& cycle, Boundary& boundary) {
+// Returns the launches of the last iterations that are at this place of the cycle.
+std::vector<std::uint32_t> last_launches_at(const LaunchLog& log,
+                                            std::span<const std::uint32_t> positions,
+                                            const Cycle& cycle, std::size_t place) {
   constexpr std::size_t looked_at = 16;
+  const std::size_t last = positions.size() - 1;
+  std::vector<std::uint32_t> result;
+  for (std::size_t i = std::max(cycle.first_segment, last - std::min(last, looked_at)); i < last;
+       ++i)
+    result.push_back(static_cast<std::uint32_t>(launch_at(log, positions[i], cycle, place)));
+  return result;
+}
+
+// Lets the iterations begin with the launches that all of them have before the first steady one,
+// of which `starts` are the last ones, though their kernels vary otherwise.
+void begin_with_varying(const LaunchLog& log, const Cycle& cycle, std::vector<std::uint32_t> starts,
+                        Boundary& boundary) {
   const Launches launches = log.launches();
   std::size_t first = boundary.first_launch;
   while (cycle.varies[launches[first]])
     ++first;
-  const std::size_t last = positions.size() - 1;
-  std::vector<std::uint32_t> starts;
-  for (std::size_t i = std::max(cycle.first_segment, last - std::min(last, looked_at)); i < last;
-       ++i)
-    starts.push_back(
-        static_cast<std::uint32_t>(launch_at(log, positions[i], cycle, boundary.steady_index)));
   std::size_t count = 0;
   const auto is_one_more = [&] {
     const std::uint32_t kernel = launches[first - 1 - count];
@@ -389,21 +395,15 @@ void begin_with_varying(const LaunchLog& log, std::span<const std::uint32_t> pos
   boundary.starts = std::move(starts);
 }
 
-// Returns true if launches that vary come before the first steady one of many iterations, without a
-// wait between: these may be the iteration's, such as what is done to some batches at random.
-bool is_often_behind_varying(const LaunchLog& log, std::span<const std::uint32_t> positions,
-                             const Cycle& cycle, std::size_t steady_index) {
-  constexpr std::size_t looked_at = 16;
-  const std::size_t last = positions.size() - 1;
-  const std::size_t begin = std::max(cycle.first_segment, last - std::min(last, looked_at));
-  std::size_t behind = 0;
-  for (std::size_t i = begin; i < last; ++i) {
-    const std::size_t start = launch_at(log, positions[i], cycle, steady_index);
-    if (start != 0 && cycle.varies[log.launches()[start - 1]] &&
-        !std::binary_search(log.waits().begin(), log.waits().end(), start))
-      ++behind;
-  }
-  return 4 * behind >= last - begin;
+// Returns true if launches that vary come right before many of `starts`, the first steady ones of
+// iterations: these may be the iteration's, such as what is done to some batches at random.
+bool are_often_behind_varying(const LaunchLog& log, const Cycle& cycle,
+                              const std::vector<std::uint32_t>& starts) {
+  const auto behind = static_cast<std::size_t>(std::ranges::count_if(starts, [&](auto start) {
+    return start != 0 && cycle.varies[log.launches()[start - 1]] &&
+           !std::binary_search(log.waits().begin(), log.waits().end(), start);
+  }));
+  return 4 * behind >= starts.size();
 }
 
 // Returns the places of the cycle behind which the thread changes.
@@ -521,7 +521,8 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
   } else if (!is_told_by_launches && !cycle.waits.empty()) {
     boundary = behind_wait(log, cycle, boundary);
   }
-  begin_with_varying(log, positions, cycle, boundary);
+  const auto starts = last_launches_at(log, positions, cycle, boundary.steady_index);
+  begin_with_varying(log, cycle, starts, boundary);
   const std::size_t first = boundary.first_launch;
   const std::size_t at = boundary.starts.empty() ? launch_at(log, positions[cycle.first_segment],
                                                              cycle, boundary.steady_index)
@@ -535,8 +536,7 @@ Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> posi
       (is_behind_wait() && (log.dropped() != 0 || has_new_kernel(log, first, cycle) ||
                             cycle.steady.size() < kFewestOfTraining));
   boundary.is_sure = boundary.is_sure && !is_behind_any &&
-                     (!boundary.starts.empty() ||
-                      !is_often_behind_varying(log, positions, cycle, boundary.steady_index)) &&
+                     (!boundary.starts.empty() || !are_often_behind_varying(log, cycle, starts)) &&
                      (is_behind_wait() || !is_in_row(log, first)) &&
                      !holds_iterations(log, positions, cycle, updates, boundary.steady_index);
   return boundary;

@@ -15,10 +15,10 @@ struct Boundary {
   std::size_t steady_index = 0;  // Cycle::steady[steady_index] begins an iteration
   bool is_known =
       false;  // false: the launches begin within the cycle; the anchor ends an iteration
-  // It is behind an optimizer's step; or the launches that it begins with did not come before; or
-  // the host waits there, and nothing before could be an iteration. Never where a row of one
-  // kernel's launches goes on from the set-up, where launches that vary often come right before,
-  // nor where the cycle may hold several iterations.
+  // It is behind an optimizer's step; or the launches that it begins with did not come before, and
+  // the first iteration lacks few in the middle; or the host waits there, and nothing before could
+  // be an iteration. Never where a row of one kernel's launches goes on from the set-up, where
+  // launches that vary often come right before, nor where the cycle may hold several iterations.
   bool is_sure = false;
   // The first launches of the last iterations, if these are of a kernel that varies.
   std::vector<std::uint32_t> starts{};

@@ -79,7 +79,7 @@ enum class Readings : std::uint8_t {
 // a network's head, belongs to a longer iteration: the run ends.
 //
 // A segment may also be a variant: some of its launches are in the place of others, as where a
-// server takes a prompt, or has a graph for each size of a batch.
+// server takes a prompt, or has a graph for each size of a batch; or it lacks its update.
 [[nodiscard]] std::optional<Cycle> study(const LaunchLog& log,
                                          std::span<const std::uint32_t> positions,
                                          Readings readings, Allowance& allowance);
