@@ -155,8 +155,8 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
            "which of their events are slow") +
           (comparison.events_of_few_samples == 0 || compared < 3
                ? ""
-               : fmt::format("\n  of {} of {} this cannot be told: they have fewer than {} samples",
-                             comparison.events_of_few_samples, counted(comparison.events, "event"),
+               : fmt::format("\n  of {} this cannot be told: fewer than {} samples on some device",
+                             counted(comparison.events_of_few_samples, "event"),
                              join::kLeastRankSamples)),
       comparison.stragglers, options.top, [&](const join::Straggler& slow) {
         const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
